@@ -1,0 +1,1 @@
+"""What is to run and when: pure functions, with time and chance as arguments."""
