@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tsumugi_celery.core.wording import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 class TsumugiError(Exception):
