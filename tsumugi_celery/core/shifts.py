@@ -21,6 +21,8 @@ SAMPLE = 2 * 24 * 60 * 60
 # A day away from both ends, so that no offset leads outside what a datetime can hold.
 FIRST_SECOND = (datetime(1, 1, 2) - EPOCH) // timedelta(seconds=1)  # noqa: DTZ001
 LAST_SECOND = (datetime(9999, 12, 31) - EPOCH) // timedelta(seconds=1)  # noqa: DTZ001
+FIRST_MS = FIRST_SECOND * SECOND_MS
+LAST_MS = LAST_SECOND * SECOND_MS
 
 
 @dataclass(frozen=True, slots=True)
