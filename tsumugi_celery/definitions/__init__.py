@@ -1,0 +1,1 @@
+"""Reading definitions: mappings that a person wrote become `Definition` objects, or problems."""

@@ -1,0 +1,173 @@
+"""The times of a Celery-form entry: what `schedule` may be, and how each kind is read.
+
+Source: section 1 of the contract, "Celery's own form".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta, timezone, tzinfo
+from functools import cached_property
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from celery.schedules import BaseSchedule, crontab, schedule, solar
+
+from tsumugi_celery.core.cron import CronFields, occurs
+from tsumugi_celery.core.keys import Report
+from tsumugi_celery.core.timing import Timing, wall_clock
+from tsumugi_celery.core.zones import ZoneError, load_zone
+from tsumugi_celery.definitions.celery_timing import EstimateTiming, PolledTiming
+from tsumugi_celery.definitions.when import MAX_EVERY_MS, Every, When
+
+_ACCEPTED = (
+    "seconds as a number, a timedelta, or a Celery schedule object (schedule, crontab, solar, "
+    "or a class with is_due)"
+)
+_MILLISECOND = timedelta(milliseconds=1)
+#: Attributes of a schedule that are no part of what it means.
+_PASSING = frozenset({"nowfun", "_app", "tz", "utc_enabled", "ephem", "cal", "now"})
+
+
+@dataclass(frozen=True)
+class CeleryWhen:
+    """A Celery schedule object other than a plain interval."""
+
+    celery_schedule: Any
+    app: Any
+    every_ms = None
+    cron = None
+
+    @property
+    def text(self) -> str:
+        """The repr that Celery's own beat logs."""
+        return str(repr(self.celery_schedule))
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        """The schedule's own zone, else the app's; asked late, for it loads the settings."""
+        own = vars(self.celery_schedule).get("tz", getattr(type(self.celery_schedule), "tz", None))
+        return same_everywhere(own if isinstance(own, tzinfo) else self.app.timezone)
+
+    @property
+    def zone_name(self) -> str | None:
+        """The IANA name of the zone; None where it has none."""
+        return getattr(self.zone, "key", None)
+
+    @cached_property
+    def identity(self) -> tuple[Any, ...]:
+        """The kind of schedule, what it was made of, and the zone."""
+        kind = type(self.celery_schedule)
+        fields = crontab_fields(self.celery_schedule) if kind is crontab else None
+        if fields is not None:
+            return ("crontab", fields, str(self.zone))
+        state = {k: v for k, v in vars(self.celery_schedule).items() if k not in _PASSING}
+        zone = None if kind is solar else str(self.zone)
+        return (kind, state, zone)
+
+    def timing(self, first_ms: int) -> Timing:  # noqa: ARG002 - they have no phase of ours
+        """Return the times, by the narrowest door that keeps Celery's meaning."""
+        kind = type(self.celery_schedule)
+        if kind is crontab:
+            return wall_clock(crontab_fields(self.celery_schedule), self.zone)  # type: ignore[arg-type]
+        if _overrides_is_due(kind):
+            return PolledTiming(self.celery_schedule, self.app)
+        return EstimateTiming(self.celery_schedule, self.app)
+
+
+def read_celery_when(given: Mapping[str, Any], app: Any, report: Report) -> When | None:
+    """Return the times of a Celery-form entry; None, with its problem reported, if it is wrong."""
+    relative = given.get("relative", False)
+    if not isinstance(relative, bool):
+        report.add("relative", relative, "True or False")
+    if given.get("schedule") is None:
+        report.say("schedule", "nothing", _ACCEPTED, "an entry of Celery's form needs it")
+        return None
+    value = given["schedule"]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = _as_timedelta(value, report)
+        if value is None:
+            return None
+    if isinstance(value, timedelta):
+        value = schedule(value, relative=relative is True)
+    if isinstance(value, type) or not callable(getattr(value, "is_due", None)):
+        report.add("schedule", value, _ACCEPTED, _hint(value))
+        return None
+    return _read_object(value, app, report)
+
+
+def _read_object(value: Any, app: Any, report: Report) -> When | None:
+    if isinstance(value, schedule) and not isinstance(value.run_every, timedelta):
+        report.add("schedule", value.run_every, "a schedule whose run_every is a timedelta")
+        return None
+    if type(value) is schedule:
+        every_ms = round(value.run_every / _MILLISECOND)
+        if not 1 <= every_ms <= MAX_EVERY_MS:
+            accepted = f"an interval from 0.001 to {MAX_EVERY_MS // 1000} seconds (100 years)"
+            report.say("schedule", f"{value.run_every.total_seconds():g} seconds", accepted)
+            return None
+        if not value.relative:
+            return Every(every_ms)
+    if type(value) is crontab and not occurs(crontab_fields(value)):
+        report.add("schedule", value, "a crontab that occurs", "one of its fields has no values")
+        return None
+    return CeleryWhen(value, app)
+
+
+def crontab_fields(value: Any) -> CronFields:
+    """Return the sets of a Celery crontab; its day fields are AND-ed.
+
+    Source: `celery.schedules.crontab`, whose sets hold Sunday as 0.
+    """
+    minutes, hours, days, months, weekdays = (
+        tuple(sorted(number for number in numbers if isinstance(number, int)))
+        for numbers in (
+            value.minute,
+            value.hour,
+            value.day_of_month,
+            value.month_of_year,
+            value.day_of_week,
+        )
+    )
+    # WallClock may remember answers by the text, so it says all there is to say.
+    text = " ".join(
+        ",".join(map(str, numbers)) for numbers in (minutes, hours, days, months, weekdays)
+    )
+    return CronFields(minutes, hours, days, months, weekdays, False, f"crontab {text}")  # noqa: FBT003
+
+
+def same_everywhere(zone: tzinfo) -> tzinfo:
+    """Return `zone` with the rules of the `tzdata` package where it has an IANA name.
+
+    Celery's zone may be a ZoneInfo, one of pytz, a fixed offset, or the system's own.
+    """
+    if zone is timezone.utc:
+        return ZoneInfo("UTC")
+    try:
+        return load_zone(getattr(zone, "key", None) or getattr(zone, "zone", None))
+    except ZoneError:
+        return zone
+
+
+def _overrides_is_due(kind: type) -> bool:
+    for base in kind.__mro__:
+        if "is_due" in vars(base):
+            return base not in (schedule, crontab, solar, BaseSchedule)
+    return True
+
+
+def _as_timedelta(seconds: float, report: Report) -> timedelta | None:
+    try:
+        return timedelta(seconds=seconds)
+    except (ValueError, OverflowError):
+        report.add("schedule", seconds, _ACCEPTED)
+        return None
+
+
+def _hint(value: object) -> str:
+    if isinstance(value, str):
+        return "for a cron text write crontab.from_string(...), or Tsumugi's own key 'cron'"
+    if isinstance(value, type):
+        return f"give an instance: {value.__name__}(...)"
+    return ""

@@ -1,0 +1,64 @@
+"""What the reading of one definition needs to know besides the definition itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tsumugi_celery.core.keys import Report
+from tsumugi_celery.definitions.model import Binding
+from tsumugi_celery.definitions.payload import Payload
+from tsumugi_celery.definitions.static import serialization_problem
+from tsumugi_celery.definitions.tasks import find_task, misfit
+
+OVERLAPS = ("skip", "overlap")
+
+
+@dataclass(frozen=True)
+class Context:
+    """The app and the registries a definition may refer to.
+
+    Attributes:
+        app: the Celery app.
+        bindings: the declared ones.
+        flows: the declared ones.
+        default_overlap: for definitions without `overlap`.
+    """
+
+    app: Any
+    bindings: Mapping[str, Binding]
+    flows: Mapping[str, Callable[[Any], Any]]
+    default_overlap: str
+
+    def read_overlap(self, given: Mapping[str, Any], report: Report) -> str:
+        """Return the overlap rule of a definition; problems go to `report`."""
+        overlap = given.get("overlap", self.default_overlap)
+        if not isinstance(overlap, str) or overlap not in OVERLAPS:
+            report.add("overlap", overlap, "'skip' or 'overlap'")
+        return str(overlap)
+
+    def check_static(
+        self, payload: Payload, key: str, routing: Mapping[str, Any], report: Report
+    ) -> None:
+        """Report static arguments that cannot be written into a message."""
+        if payload.source is None:
+            failure = serialization_problem(payload, routing, self.app)
+            if failure is not None:
+                report.add(key, _value(payload), "a value that can be sent", failure)
+
+    def check_signature(self, payload: Payload, key: str, task: str | None, report: Report) -> None:
+        """Report arguments that do not fit their task, if it is registered by now."""
+        found = find_task(self.app, task) if task else None
+        if found is not None and payload.source is None:
+            failure = misfit(found, payload)
+            if failure is not None:
+                report.add(key, _value(payload), f"arguments that fit {task}", failure)
+
+
+def _value(payload: Payload) -> Any:
+    if payload.whole:
+        return payload.args[0]
+    if payload.args and payload.kwargs:
+        return (payload.args, payload.kwargs)
+    return payload.kwargs or payload.args

@@ -1,0 +1,54 @@
+"""The full check against the task registry, once all modules are imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tsumugi_celery.core.errors import Problem
+from tsumugi_celery.core.keys import Report, guess
+from tsumugi_celery.definitions.context import Context
+from tsumugi_celery.definitions.model import Definition, Definitions
+from tsumugi_celery.definitions.tasks import find_task
+
+
+def check_registry(app: Any, definitions: Definitions) -> list[Problem]:
+    """Return the problems that only the complete task registry shows.
+
+    Unknown tasks, static values that do not fit their task's signature, and values that the
+    app's serializer cannot write. A binding that is declared need not be registered here. Nor
+    need the task of a Celery-form entry: Celery sends it by name, and so it stays.
+
+    Args:
+        app: the Celery app; it is finalized and its settings are loaded.
+        definitions: from `read_definitions`.
+    """
+    problems: list[Problem] = []
+    app.loader.import_default_modules()
+    app.finalize(auto=True)
+    context = Context(app, definitions.bindings, definitions.flows, "skip")
+    for definition in definitions.schedules.values():
+        if definition.kind == "job":
+            _check_job(definition, context, Report(f"schedule {definition.name!r}", problems))
+        elif definition.payload.source is None:
+            report = Report(f"schedule {definition.name!r}", problems)
+            context.check_static(definition.payload, "input", {}, report)
+    return problems
+
+
+def _check_job(definition: Definition, context: Context, report: Report) -> None:
+    ours = definition.form == "tsumugi"
+    payload, task = definition.payload, definition.task
+    key = "payload" if ours else "kwargs" if payload.kwargs and not payload.args else "args"
+    context.check_static(payload, key, definition.options.celery, report)
+    context.check_signature(payload, key, task, report)
+    binding = definition.binding
+    declared = binding is not None and binding.declared
+    if ours and not declared and task is not None and find_task(context.app, task) is None:
+        names = [*context.bindings, *(one for one in context.app.tasks if _is_users(one))]
+        accepted = "a name in bindings, or a registered task"
+        hint = guess(task, names) or "declare it in bindings if it runs elsewhere"
+        report.add("binding", definition.target, accepted, hint)
+
+
+def _is_users(task: str) -> bool:
+    return not task.startswith("celery.")

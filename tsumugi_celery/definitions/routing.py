@@ -1,0 +1,170 @@
+"""Celery's own routing under `options`: which names, which types, and what clashes with ours.
+
+Source: section 1 of the contract; the parameters of `Celery.send_task`,
+`AMQP.send_task_message` and `kombu.Producer.publish`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from kombu import Queue
+
+from tsumugi_celery.core.keys import Report, guess
+from tsumugi_celery.definitions.snapshot import snapshot
+
+
+def _is(*types: type) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, types) and not (isinstance(value, bool) and bool not in types)
+    )
+
+
+def _anything(value: object) -> bool:  # noqa: ARG001 - a rule that any value keeps
+    return True
+
+
+#: name -> (accepted, check). What Celery or kombu take for one message, None allowed for each.
+ROUTING: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "queue": ("a queue's name or a kombu.Queue", _is(str, Queue)),
+    "exchange": ("an exchange's name or a kombu.Exchange", _anything),
+    "exchange_type": ("text such as 'direct' or 'topic'", _is(str)),
+    "routing_key": ("text", _is(str)),
+    "headers": ("a dict with text as keys", _is(Mapping)),
+    "serializer": ("a serializer's name such as 'json'", _is(str)),
+    "compression": ("a compression's name such as 'gzip'", _is(str)),
+    "content_type": ("text", _is(str)),
+    "content_encoding": ("text", _is(str)),
+    "delivery_mode": ("1, 2, 'transient' or 'persistent'", _is(int, str)),
+    "mandatory": ("True or False", _is(bool)),
+    "immediate": ("True or False", _is(bool)),
+    "declare": ("a list of kombu entities", _is(list, tuple)),
+    "retry": ("True or False", _is(bool)),
+    "retry_policy": ("a dict", _is(Mapping)),
+    "timeout": ("seconds as a number", _is(int, float)),
+    "confirm_timeout": ("seconds as a number", _is(int, float)),
+    "link": ("a signature or a list of them", _anything),
+    "link_error": ("a signature or a list of them", _anything),
+    "ignore_result": ("True or False", _is(bool)),
+    "add_to_parent": ("True or False", _is(bool)),
+    "shadow": ("text", _is(str)),
+    "reply_to": ("text", _is(str)),
+    "argsrepr": ("text", _is(str)),
+    "kwargsrepr": ("text", _is(str)),
+    "stamped_headers": ("a list of names", _is(list, tuple, set)),
+}
+
+#: name -> (accepted, check, our own option). Celery's form may use them; where our own option is
+#: given as well, the two contradict each other.
+OURS: dict[str, tuple[str, Callable[[Any], bool], str]] = {
+    "priority": ("an integer", _is(int), "priority"),
+    "expires": ("seconds as a number, or a datetime", _is(int, float, datetime, str), "expiresMs"),
+    "time_limit": ("seconds as a number", _is(int, float), "timeoutMs"),
+    "soft_time_limit": ("seconds as a number", _is(int, float), "timeoutMs"),
+}
+
+#: Delays: Celery's form may use them, ours has the schedule for that.
+DELAYS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "countdown": ("seconds as a number", _is(int, float)),
+    "eta": ("a datetime", _is(datetime, str)),
+}
+
+_ID = "the id of a job is made of its schedule and scheduled time, and the ledger goes by it"
+_PLUMBING = "it is set for each message when it is sent"
+REFUSED: dict[str, str] = {
+    **dict.fromkeys(("task_id", "root_id", "parent_id", "correlation_id"), _ID),
+    **dict.fromkeys(("group_id", "group_index", "chord"), "a job stands alone; use a flow"),
+    "retries": "attempts are counted by the ledger; use maxAttempts",
+    "args": "it belongs beside options, not in it",
+    "kwargs": "it belongs beside options, not in it",
+    **dict.fromkeys(
+        (
+            *("producer", "publisher", "connection", "router", "result_cls", "task_type"),
+            *("route_name", "replaced_task_nesting", "event_dispatcher"),
+        ),
+        _PLUMBING,
+    ),
+}
+
+#: Headers that Celery's message protocol and this package write; one of the user's would replace it.
+HEADERS = frozenset(
+    {"id", "task", "lang", "eta", "expires", "group", "group_index", "retries", "timelimit"}
+    | {"root_id", "parent_id", "origin", "ignore_result", "stamps", "stamped_headers"}
+)
+HEADER_PREFIX = "tsumugi"
+
+
+def read_routing(
+    raw: object, own: Mapping[str, Any], report: Report, *, celery_form: bool
+) -> dict[str, Any]:
+    """Return the valid Celery options in `raw`, copied; problems go to `report`.
+
+    Args:
+        raw: the value of `options`.
+        own: the job options given beside it, camelCase.
+        report: where problems go.
+        celery_form: Celery's form keeps Celery's freedom: unknown names are message properties
+            or stamps, and priority, expires, time limits and delays may be given here.
+    """
+    if raw is None and celery_form:
+        return {}
+    if not isinstance(raw, Mapping):
+        report.add("options", raw, "a dict of Celery's options, such as {'queue': 'slow'}")
+        return {}
+    nested = report.inside("options")
+    stamps = raw.get("stamped_headers")
+    stamped = set(stamps) if isinstance(stamps, (list, tuple, set)) else set()
+    read = {}
+    for name, value in raw.items():
+        if _fits(name, value, own, nested, celery_form=celery_form, stamped=stamped):
+            read[name] = _copied(value)
+    return read
+
+
+def _fits(
+    name: Any,
+    value: Any,
+    own: Mapping[str, Any],
+    report: Report,
+    *,
+    celery_form: bool,
+    stamped: set[Any],
+) -> bool:
+    before = len(report.problems)
+    if not isinstance(name, str):
+        report.add(str(name), value, "names that are text")
+    elif name in REFUSED:
+        report.add(name, value, f"no {name}", REFUSED[name])
+    elif name in OURS and not celery_form:
+        report.add(name, value, f"no {name} here", f"give {OURS[name][2]} beside options")
+    elif name in OURS and OURS[name][2] in own:
+        report.add(name, value, f"either {name} here or {OURS[name][2]} beside it, not both")
+    elif name in DELAYS and not celery_form:
+        report.add(name, value, f"no {name}", "the schedule alone decides when a job starts")
+    elif name in ROUTING or name in OURS or name in DELAYS:
+        accepted, check = ({**ROUTING, **OURS, **DELAYS}[name])[:2]
+        if value is not None and not check(value):
+            report.add(name, value, accepted)
+        elif name == "headers":
+            _check_headers(value or {}, report.inside("headers"))
+    elif not celery_form and name not in stamped:
+        names = ", ".join(sorted(ROUTING))
+        report.say(name, f"{name!r}, an unknown option", f"one of {names}", guess(name, ROUTING))
+    return len(report.problems) == before
+
+
+def _check_headers(headers: Mapping[Any, Any], report: Report) -> None:
+    for name in headers:
+        if not isinstance(name, str):
+            report.add(str(name), headers[name], "names that are text")
+        elif name in HEADERS or name.startswith(HEADER_PREFIX):
+            report.add(
+                name, headers[name], f"no header {name}", "it is a header of the message's own"
+            )
+
+
+def _copied(value: Any) -> Any:
+    # Plain containers only: kombu's entities are compared and bound by identity.
+    return snapshot(value) if isinstance(value, (dict, list, tuple)) else value
