@@ -77,6 +77,7 @@ class Server(ABC):
         """Start the server and wait until it answers."""
         if self.running:
             raise RuntimeError(f"{self.name} is already running as process {self.pid}")
+        self.kill()  # what a main process that died alone has left behind
         if not self._prepared:
             self.prepare()
             self._prepared = True
@@ -139,7 +140,6 @@ class Server(ABC):
         """Have it running and thawed, whatever the test before did to it."""
         self.thaw()
         if not self.running:
-            self._forget()
             self.start()
 
     def close(self) -> None:

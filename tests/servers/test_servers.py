@@ -68,10 +68,12 @@ def test_ensure_mends_what_a_test_left(server: Server):
     server.freeze()
     server.ensure()
     assert server.answers()
+    members = family(server.pid)
     os.kill(server.pid, signal.SIGKILL)
     wait_for(lambda: not server.running)
     server.ensure()
     assert server.answers()
+    assert not [one for one in members if alive(one)]
 
 
 def test_a_database_is_fresh_and_keeps_rows_over_a_kill(database: Database):
