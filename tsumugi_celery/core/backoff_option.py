@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tsumugi_celery.core.backoff import Backoff
-from tsumugi_celery.core.keys import Report, read_keys, snake
+from tsumugi_celery.core.keys import Report, read_keys
 
 MAX_WAIT_MS = 30 * 86_400_000
 MAX_FACTOR = 1000
@@ -49,39 +49,52 @@ DEFAULT_BACKOFF = Backoff()
 
 def read_backoff(raw: object, report: Report) -> Backoff | None:
     """Return the backoff that `raw` describes; None, with its problems reported, if it is wrong."""
-    shape = "a dict with kind 'exponential' (baseMs, factor, maxMs, jitter) or 'fixed' (delayMs, "
-    shape += "jitter)"
     if not isinstance(raw, Mapping):
-        report.add("backoff", raw, shape)
+        shapes = (f"kind {kind!r} with {', '.join(keys)}" for kind, keys in KINDS.items())
+        report.add("backoff", raw, f"a dict: {' or '.join(shapes)}")
         return None
     nested = report.inside("backoff")
     before = len(report.problems)
     given = read_keys(raw, {"kind", *_RULES}, nested)
-    if "kind" not in given:
-        nested.say("kind", "nothing", "'exponential' or 'fixed'", "the kind must be given")
+    kind = _read_kind(given, nested)
+    if kind is None:
         return None
-    kind = given.pop("kind")
-    defaults = KINDS.get(kind) if isinstance(kind, str) else None
-    if defaults is None:
-        nested.add("kind", kind, "'exponential' or 'fixed'")
-        return None
-    for key, value in given.items():
-        accepted, fits = _RULES[key]
-        if key not in defaults:
-            keys = ", ".join(defaults)
-            nested.add(key, value, f"only {keys} with kind {kind!r}", f"delete {key}")
-        elif not fits(value):
-            nested.add(key, value, accepted)
-    if kind == "fixed" and "delayMs" not in given:
-        nested.say("delayMs", "nothing", _RULES["delayMs"][0], "kind 'fixed' needs it")
+    _check_values(kind, given, nested)
     if len(report.problems) > before:
         return None
-    full = {**defaults, **given}
+    full = {**KINDS[kind], **given}
     if kind == "fixed":
         return Backoff.fixed(full["delayMs"], jitter=full["jitter"])
-    if full["maxMs"] < full["baseMs"]:
-        if "maxMs" in given:
-            nested.add("maxMs", full["maxMs"], f"at least baseMs, which is {full['baseMs']}")
-            return None
-        full["maxMs"] = full["baseMs"]
-    return Backoff(**{snake(key): value for key, value in full.items()})
+    # A base above the default ceiling raises the ceiling; one above a given ceiling is refused.
+    highest = full["maxMs"] if "maxMs" in given else max(full["maxMs"], full["baseMs"])
+    return Backoff(
+        base_ms=full["baseMs"], factor=full["factor"], max_ms=highest, jitter=full["jitter"]
+    )
+
+
+def _read_kind(given: dict[str, Any], report: Report) -> str | None:
+    accepted = "'exponential' or 'fixed'"
+    if "kind" not in given:
+        report.say("kind", "nothing", accepted, "the kind must be given")
+        return None
+    kind = given.pop("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        report.add("kind", kind, accepted)
+        return None
+    return kind
+
+
+def _check_values(kind: str, given: Mapping[str, Any], report: Report) -> None:
+    before = len(report.problems)
+    for key, value in given.items():
+        accepted, fits = _RULES[key]
+        if key not in KINDS[kind]:
+            keys = ", ".join(KINDS[kind])
+            report.add(key, value, f"only {keys} with kind {kind!r}", f"delete {key}")
+        elif not fits(value):
+            report.add(key, value, accepted)
+    if kind == "fixed" and "delayMs" not in given:
+        report.say("delayMs", "nothing", _RULES["delayMs"][0], "kind 'fixed' needs it")
+    base = given.get("baseMs", KINDS["exponential"]["baseMs"])
+    if len(report.problems) == before and "maxMs" in given and given["maxMs"] < base:
+        report.add("maxMs", given["maxMs"], f"at least baseMs, which is {base}")

@@ -7,12 +7,14 @@ refused) and section 1 (an unknown key is refused with the nearest known one as 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core.errors import Problem
 from tsumugi_celery.core.wording import did_you_mean, nearest, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

@@ -5,13 +5,16 @@ Source: sections 1 and 4 of the contract.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tsumugi_celery.core.backoff import Backoff
 from tsumugi_celery.core.backoff_option import DEFAULT_BACKOFF, read_backoff
-from tsumugi_celery.core.keys import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tsumugi_celery.core.backoff import Backoff
+    from tsumugi_celery.core.keys import Report
 
 AT_LEAST_ONCE = "at-least-once"
 AT_MOST_ONCE = "at-most-once"

@@ -6,9 +6,8 @@ Source: section 4 of the contract.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tsumugi_celery.core.errors import Problem
 from tsumugi_celery.core.keys import Report, read_keys
 from tsumugi_celery.core.options import (
     JOB_OPTION_KEYS,
@@ -22,6 +21,9 @@ from tsumugi_celery.definitions.model import Binding
 from tsumugi_celery.definitions.routing import read_routing
 from tsumugi_celery.definitions.targets import read_task
 
+if TYPE_CHECKING:
+    from tsumugi_celery.core.errors import Problem
+
 MAX_NAME = 255
 MAX_SHARDS = 1024
 MAX_CONCURRENCY = 1_000_000
@@ -30,7 +32,7 @@ _DEFAULTS = JOB_OPTION_KEYS - {"partitionKey"}
 _KEYS = _DEFAULTS | {"task", "queue", "shards", "policy", "options"}
 _REFUSED = {
     **REFUSED_KEYS,
-    "partitionKey": "one key for all jobs would send them all to one shard; give it in the schedule",
+    "partitionKey": "one key for all jobs sends them all to one shard; give it in the schedule",
 }
 #: These would send a job past the queues of its shards.
 SHARD_CONFLICTS = ("queue", "exchange", "exchange_type", "routing_key")

@@ -6,13 +6,12 @@ Source: section 1 of the contract; `celery.beat.ScheduleEntry`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core.keys import Report, read_keys
 from tsumugi_celery.core.options import REFUSED_KEYS, JobOptions, merge_options, read_job_options
 from tsumugi_celery.definitions.bindings import check_backoff
 from tsumugi_celery.definitions.celery_when import read_celery_when
-from tsumugi_celery.definitions.context import Context
 from tsumugi_celery.definitions.forms import (
     CELERY,
     CELERY_IGNORED,
@@ -24,6 +23,9 @@ from tsumugi_celery.definitions.payload import Payload
 from tsumugi_celery.definitions.routing import read_routing
 from tsumugi_celery.definitions.static import copied
 from tsumugi_celery.definitions.targets import read_task
+
+if TYPE_CHECKING:
+    from tsumugi_celery.definitions.context import Context
 
 
 def read_celery_form(
@@ -89,6 +91,5 @@ def _read_payload(
         return None
     payload = Payload(args, kwargs)
     key = "kwargs" if kwargs and not args else "args"
-    context.check_static(payload, key, routing, report)
-    context.check_signature(payload, key, task, report)
+    context.check_arguments(payload, key, report, task, routing)
     return payload

@@ -11,8 +11,6 @@ import threading
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from celery.schedules import BaseSchedule
-
 from tsumugi_celery.core.timing import Stretch
 
 #: What Celery's own beat waits when a schedule does not say for how long.
@@ -41,12 +39,13 @@ class _Pinned:
         """Return a copy of the schedule to which it is `ms`."""
         moment = self._moment(ms)
         # Not copy.copy: it goes by __reduce__, which subclasses inherit but do not fit.
+        if not hasattr(self._schedule, "__dict__"):
+            return self._schedule
         pinned = object.__new__(type(self._schedule))
         pinned.__dict__.update(vars(self._schedule))
-        if isinstance(pinned, BaseSchedule):
-            pinned.app = self._app
-            pinned.nowfun = lambda: moment
-        pinned.__dict__["now"] = lambda: moment
+        pinned.app = self._app
+        # Both: a class may bring a clock of its own by either.
+        pinned.__dict__["nowfun"] = pinned.__dict__["now"] = lambda: moment
         return pinned
 
 

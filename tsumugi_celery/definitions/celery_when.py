@@ -5,21 +5,24 @@ Source: section 1 of the contract, "Celery's own form".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta, timezone, tzinfo
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from celery.schedules import BaseSchedule, crontab, schedule, solar
 
 from tsumugi_celery.core.cron import CronFields, occurs
-from tsumugi_celery.core.keys import Report
 from tsumugi_celery.core.timing import Timing, wall_clock
 from tsumugi_celery.core.zones import ZoneError, load_zone
 from tsumugi_celery.definitions.celery_timing import EstimateTiming, PolledTiming
 from tsumugi_celery.definitions.when import MAX_EVERY_MS, Every, When
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tsumugi_celery.core.keys import Report
 
 _ACCEPTED = (
     "seconds as a number, a timedelta, or a Celery schedule object (schedule, crontab, solar, "
@@ -28,6 +31,8 @@ _ACCEPTED = (
 _MILLISECOND = timedelta(milliseconds=1)
 #: Attributes of a schedule that are no part of what it means.
 _PASSING = frozenset({"nowfun", "_app", "tz", "utc_enabled", "ephem", "cal", "now"})
+#: What a subclass may override to have other times.
+_DECIDING = ("is_due", "remaining_estimate", "remaining_delta", "_delta_to_next", "now", "tz")
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class CeleryWhen:
     @cached_property
     def zone(self) -> tzinfo:
         """The schedule's own zone, else the app's; asked late, for it loads the settings."""
-        own = vars(self.celery_schedule).get("tz", getattr(type(self.celery_schedule), "tz", None))
+        own = getattr(self.celery_schedule, "__dict__", {}).get("tz")
         return same_everywhere(own if isinstance(own, tzinfo) else self.app.timezone)
 
     @property
@@ -59,18 +64,19 @@ class CeleryWhen:
     def identity(self) -> tuple[Any, ...]:
         """The kind of schedule, what it was made of, and the zone."""
         kind = type(self.celery_schedule)
-        fields = crontab_fields(self.celery_schedule) if kind is crontab else None
-        if fields is not None:
-            return ("crontab", fields, str(self.zone))
-        state = {k: v for k, v in vars(self.celery_schedule).items() if k not in _PASSING}
-        zone = None if kind is solar else str(self.zone)
-        return (kind, state, zone)
+        # A zone without a name may have an address in its repr.
+        zone = self.zone_name or type(self.zone).__name__
+        if _behaves_as(kind, crontab):
+            return ("crontab", crontab_fields(self.celery_schedule), zone)
+        state = getattr(self.celery_schedule, "__dict__", {})
+        kept = {key: value for key, value in state.items() if key not in _PASSING}
+        return (kind, kept, None if kind is solar else zone)
 
     def timing(self, first_ms: int) -> Timing:  # noqa: ARG002 - they have no phase of ours
         """Return the times, by the narrowest door that keeps Celery's meaning."""
         kind = type(self.celery_schedule)
-        if kind is crontab:
-            return wall_clock(crontab_fields(self.celery_schedule), self.zone)  # type: ignore[arg-type]
+        if _behaves_as(kind, crontab):
+            return wall_clock(crontab_fields(self.celery_schedule), self.zone)
         if _overrides_is_due(kind):
             return PolledTiming(self.celery_schedule, self.app)
         return EstimateTiming(self.celery_schedule, self.app)
@@ -101,15 +107,15 @@ def _read_object(value: Any, app: Any, report: Report) -> When | None:
     if isinstance(value, schedule) and not isinstance(value.run_every, timedelta):
         report.add("schedule", value.run_every, "a schedule whose run_every is a timedelta")
         return None
-    if type(value) is schedule:
+    if isinstance(value, schedule):
         every_ms = round(value.run_every / _MILLISECOND)
         if not 1 <= every_ms <= MAX_EVERY_MS:
             accepted = f"an interval from 0.001 to {MAX_EVERY_MS // 1000} seconds (100 years)"
             report.say("schedule", f"{value.run_every.total_seconds():g} seconds", accepted)
             return None
-        if not value.relative:
+        if not value.relative and _behaves_as(type(value), schedule):
             return Every(every_ms)
-    if type(value) is crontab and not occurs(crontab_fields(value)):
+    if isinstance(value, crontab) and not occurs(crontab_fields(value)):
         report.add("schedule", value, "a crontab that occurs", "one of its fields has no values")
         return None
     return CeleryWhen(value, app)
@@ -148,6 +154,13 @@ def same_everywhere(zone: tzinfo) -> tzinfo:
         return load_zone(getattr(zone, "key", None) or getattr(zone, "zone", None))
     except ZoneError:
         return zone
+
+
+def _behaves_as(kind: type, base: type) -> bool:
+    """Return whether `kind` is `base`, or a subclass that leaves its times alone."""
+    return issubclass(kind, base) and all(
+        getattr(kind, name, None) is getattr(base, name, None) for name in _DECIDING
+    )
 
 
 def _overrides_is_due(kind: type) -> bool:

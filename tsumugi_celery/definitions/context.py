@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tsumugi_celery.core.keys import Report
-from tsumugi_celery.definitions.model import Binding
-from tsumugi_celery.definitions.payload import Payload
 from tsumugi_celery.definitions.static import serialization_problem
 from tsumugi_celery.definitions.tasks import find_task, misfit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tsumugi_celery.core.keys import Report
+    from tsumugi_celery.definitions.model import Binding
+    from tsumugi_celery.definitions.payload import Payload
 
 OVERLAPS = ("skip", "overlap")
 
@@ -38,22 +41,34 @@ class Context:
             report.add("overlap", overlap, "'skip' or 'overlap'")
         return str(overlap)
 
-    def check_static(
-        self, payload: Payload, key: str, routing: Mapping[str, Any], report: Report
+    def check_arguments(
+        self,
+        payload: Payload,
+        key: str,
+        report: Report,
+        task: str | None = None,
+        routing: Mapping[str, Any] | None = None,
     ) -> None:
-        """Report static arguments that cannot be written into a message."""
-        if payload.source is None:
-            failure = serialization_problem(payload, routing, self.app)
-            if failure is not None:
-                report.add(key, _value(payload), "a value that can be sent", failure)
+        """Report static arguments that cannot be sent, or do not fit their task.
 
-    def check_signature(self, payload: Payload, key: str, task: str | None, report: Report) -> None:
-        """Report arguments that do not fit their task, if it is registered by now."""
+        Args:
+            payload: the arguments.
+            key: where they were given.
+            report: where problems go.
+            task: its name; the fit is checked if it is registered by now.
+            routing: the Celery options, which may name a serializer.
+        """
+        if payload.source is not None:
+            return
         found = find_task(self.app, task) if task else None
-        if found is not None and payload.source is None:
-            failure = misfit(found, payload)
-            if failure is not None:
-                report.add(key, _value(payload), f"arguments that fit {task}", failure)
+        own = found.serializer if found else None
+        serializer = (routing or {}).get("serializer", own)
+        failure = serialization_problem(payload, serializer, self.app)
+        if failure is not None:
+            report.add(key, _value(payload), "a value that can be sent", failure)
+        failure = misfit(found, payload) if found else None
+        if failure is not None:
+            report.add(key, _value(payload), f"arguments that fit {task}", failure)
 
 
 def _value(payload: Payload) -> Any:

@@ -39,10 +39,11 @@ def _compound(value: Any, above: tuple[int, ...]) -> str:
     if isinstance(value, Mapping):
         pairs = sorted(f"{_written(k, above)}={_written(v, above)}" for k, v in value.items())
         return f"{{{','.join(pairs)}}}"
-    if isinstance(value, (list, tuple)):
-        return f"{type(value).__name__}[{','.join(_written(one, above) for one in value)}]"
-    if isinstance(value, (set, frozenset)):
-        return f"set[{','.join(sorted(_written(one, above) for one in value))}]"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        parts = [_written(one, above) for one in value]
+        if isinstance(value, (set, frozenset)):
+            parts.sort()
+        return f"{type(value).__name__}[{','.join(parts)}]"
     if isinstance(value, functools.partial):
         return f"partial[{_written((value.func, value.args, value.keywords), above)}]"
     if inspect.ismethod(value):
@@ -55,7 +56,7 @@ def _compound(value: Any, above: tuple[int, ...]) -> str:
 def _object(value: Any, above: tuple[int, ...]) -> str:
     kind = _name(type(value))
     if is_dataclass(value):
-        state = {one.name: getattr(value, one.name) for one in fields(value)}
+        state: Any = {one.name: getattr(value, one.name) for one in fields(value)}
         return f"{kind}{_written(state, above)}"
     # An attribute may be computed by user code and fail; instance dictionaries do not.
     state = getattr(value, "__dict__", None)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core.options import JobOptions
-from tsumugi_celery.core.timing import Timing
 from tsumugi_celery.definitions.fingerprint import fingerprint_of
 from tsumugi_celery.definitions.payload import OccurrenceInfo, Payload
-from tsumugi_celery.definitions.when import When
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tsumugi_celery.core.timing import Timing
+    from tsumugi_celery.definitions.when import When
 
 __all__ = ["Binding", "Definition", "Definitions", "OccurrenceInfo", "Payload"]
 

@@ -6,13 +6,15 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery.beat import BeatLazyFunc
 
 from tsumugi_celery.core.wording import shown
 from tsumugi_celery.definitions.snapshot import is_flat, snapshot
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @dataclass(frozen=True)

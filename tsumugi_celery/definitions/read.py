@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tsumugi_celery.core.errors import DefinitionError, Problem
-from tsumugi_celery.core.keys import Report
+from tsumugi_celery.core.keys import Report, read_keys
+from tsumugi_celery.core.options import REFUSED_KEYS, read_job_options
 from tsumugi_celery.definitions.bindings import check_name, read_bindings
 from tsumugi_celery.definitions.celery_form import read_celery_form
 from tsumugi_celery.definitions.context import OVERLAPS, Context
-from tsumugi_celery.definitions.forms import CELERY, as_mapping, form_of
+from tsumugi_celery.definitions.forms import CELERY, CELERY_KEYS, TSUMUGI_KEYS, as_mapping, form_of
 from tsumugi_celery.definitions.model import Binding, Definition, Definitions
 from tsumugi_celery.definitions.registry_check import check_registry
 from tsumugi_celery.definitions.targets import read_callable
@@ -87,6 +88,9 @@ def _read_schedule(
         return None
     form = form_of(mapping, report)
     if form is None:
+        given = read_keys(mapping, TSUMUGI_KEYS | CELERY_KEYS, report, REFUSED_KEYS)
+        context.read_overlap(given, report)
+        read_job_options(given, report)
         return None
     reader = read_celery_form if form == CELERY else read_tsumugi_form
     return reader(name, mapping, context, report)
@@ -107,5 +111,6 @@ def _read_flows(
         if name in bindings:
             report.say("name", f"{name!r}, also a binding", "a name of its own", "rename one")
         # Kept though wrong, so that its schedules are not told that it is unknown.
-        read[str(name)] = read_callable(build, "build", report, "a Celery signature") or build
+        read_callable(build, "build", report, "a Celery signature")
+        read[str(name)] = build
     return read

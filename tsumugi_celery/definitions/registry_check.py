@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tsumugi_celery.core.errors import Problem
 from tsumugi_celery.core.keys import Report, guess
 from tsumugi_celery.definitions.context import Context
-from tsumugi_celery.definitions.model import Definition, Definitions
 from tsumugi_celery.definitions.tasks import find_task
+
+if TYPE_CHECKING:
+    from tsumugi_celery.core.errors import Problem
+    from tsumugi_celery.definitions.model import Definition, Definitions
 
 
 def check_registry(app: Any, definitions: Definitions) -> list[Problem]:
@@ -29,9 +31,9 @@ def check_registry(app: Any, definitions: Definitions) -> list[Problem]:
     for definition in definitions.schedules.values():
         if definition.kind == "job":
             _check_job(definition, context, Report(f"schedule {definition.name!r}", problems))
-        elif definition.payload.source is None:
+        else:
             report = Report(f"schedule {definition.name!r}", problems)
-            context.check_static(definition.payload, "input", {}, report)
+            context.check_arguments(definition.payload, "input", report)
     return problems
 
 
@@ -39,8 +41,7 @@ def _check_job(definition: Definition, context: Context, report: Report) -> None
     ours = definition.form == "tsumugi"
     payload, task = definition.payload, definition.task
     key = "payload" if ours else "kwargs" if payload.kwargs and not payload.args else "args"
-    context.check_static(payload, key, definition.options.celery, report)
-    context.check_signature(payload, key, task, report)
+    context.check_arguments(payload, key, report, task, definition.options.celery)
     binding = definition.binding
     declared = binding is not None and binding.declared
     if ours and not declared and task is not None and find_task(context.app, task) is None:

@@ -56,20 +56,24 @@ ROUTING: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "stamped_headers": ("a list of names", _is(list, tuple, set)),
 }
 
-#: name -> (accepted, check, our own option). Celery's form may use them; where our own option is
-#: given as well, the two contradict each other.
-OURS: dict[str, tuple[str, Callable[[Any], bool], str]] = {
-    "priority": ("an integer", _is(int), "priority"),
-    "expires": ("seconds as a number, or a datetime", _is(int, float, datetime, str), "expiresMs"),
-    "time_limit": ("seconds as a number", _is(int, float), "timeoutMs"),
-    "soft_time_limit": ("seconds as a number", _is(int, float), "timeoutMs"),
-}
-
-#: Delays: Celery's form may use them, ours has the schedule for that.
-DELAYS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+#: The same for what only Celery's form may give here.
+CELERY_ONLY: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "priority": ("an integer", _is(int)),
+    "expires": ("seconds as a number, or a datetime", _is(int, float, datetime, str)),
+    "time_limit": ("seconds as a number", _is(int, float)),
+    "soft_time_limit": ("seconds as a number", _is(int, float)),
     "countdown": ("seconds as a number", _is(int, float)),
     "eta": ("a datetime", _is(datetime, str)),
 }
+
+#: Celery's name -> our own option for it; given both, the two contradict each other.
+OURS = {
+    "priority": "priority",
+    "expires": "expiresMs",
+    "time_limit": "timeoutMs",
+    "soft_time_limit": "timeoutMs",
+}
+DELAYS = ("countdown", "eta")
 
 _ID = "the id of a job is made of its schedule and scheduled time, and the ledger goes by it"
 _PLUMBING = "it is set for each message when it is sent"
@@ -88,7 +92,7 @@ REFUSED: dict[str, str] = {
     ),
 }
 
-#: Headers that Celery's message protocol and this package write; one of the user's would replace it.
+#: Headers of Celery's message protocol: one of the user's would replace the message's own.
 HEADERS = frozenset(
     {"id", "task", "lang", "eta", "expires", "group", "group_index", "retries", "timelimit"}
     | {"root_id", "parent_id", "origin", "ignore_result", "stamps", "stamped_headers"}
@@ -133,26 +137,33 @@ def _fits(
     stamped: set[Any],
 ) -> bool:
     before = len(report.problems)
+    known = {**ROUTING, **CELERY_ONLY}
     if not isinstance(name, str):
         report.add(str(name), value, "names that are text")
     elif name in REFUSED:
         report.add(name, value, f"no {name}", REFUSED[name])
     elif name in OURS and not celery_form:
-        report.add(name, value, f"no {name} here", f"give {OURS[name][2]} beside options")
-    elif name in OURS and OURS[name][2] in own:
-        report.add(name, value, f"either {name} here or {OURS[name][2]} beside it, not both")
+        report.add(name, value, f"no {name} here", f"give {OURS[name]} beside options")
+    elif name in OURS and OURS[name] in own:
+        report.add(name, value, f"either {name} here or {OURS[name]} beside it, not both")
     elif name in DELAYS and not celery_form:
         report.add(name, value, f"no {name}", "the schedule alone decides when a job starts")
-    elif name in ROUTING or name in OURS or name in DELAYS:
-        accepted, check = ({**ROUTING, **OURS, **DELAYS}[name])[:2]
-        if value is not None and not check(value):
-            report.add(name, value, accepted)
-        elif name == "headers":
-            _check_headers(value or {}, report.inside("headers"))
+    elif name in known:
+        _check_value(name, value, known[name], report)
     elif not celery_form and name not in stamped:
         names = ", ".join(sorted(ROUTING))
         report.say(name, f"{name!r}, an unknown option", f"one of {names}", guess(name, ROUTING))
     return len(report.problems) == before
+
+
+def _check_value(
+    name: str, value: Any, rule: tuple[str, Callable[[Any], bool]], report: Report
+) -> None:
+    accepted, check = rule
+    if value is not None and not check(value):
+        report.add(name, value, accepted)
+    elif name == "headers":
+        _check_headers(value or {}, report.inside("headers"))
 
 
 def _check_headers(headers: Mapping[Any, Any], report: Report) -> None:

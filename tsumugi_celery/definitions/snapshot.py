@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import MappingProxyType
 from typing import Any
 
 from celery.canvas import Signature
@@ -28,7 +29,7 @@ def snapshot(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if kind is dict:
+    if kind in (dict, MappingProxyType):
         return {key: snapshot(one) for key, one in value.items()}
     if kind in (list, tuple):
         return kind(snapshot(one) for one in value)

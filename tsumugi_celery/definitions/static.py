@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery.beat import BeatLazyFunc
 from kombu.serialization import dumps
 
-from tsumugi_celery.core.keys import Report
-from tsumugi_celery.definitions.payload import Payload
 from tsumugi_celery.definitions.snapshot import snapshot
+
+if TYPE_CHECKING:
+    from tsumugi_celery.core.keys import Report
+    from tsumugi_celery.definitions.payload import Payload
 
 
 def copied(value: Any, key: str, report: Report) -> tuple[bool, Any]:
@@ -22,14 +23,14 @@ def copied(value: Any, key: str, report: Report) -> tuple[bool, Any]:
         return False, None
 
 
-def serialization_problem(payload: Payload, routing: Mapping[str, Any], app: Any) -> str | None:
+def serialization_problem(payload: Payload, name: str | None, app: Any) -> str | None:
     """Return why the message of a schedule cannot be written; None when it can.
 
     Callables and lazy arguments are not asked: what they return shows only when they run.
 
     Args:
         payload: the arguments.
-        routing: the Celery options of the schedule, which may name a serializer.
+        name: the serializer that the schedule or its task asks for; None for the app's.
         app: the Celery app. Its settings are not loaded for values that JSON can write: once
             they are, handlers of `on_after_configure` are no longer called.
     """
@@ -37,7 +38,6 @@ def serialization_problem(payload: Payload, routing: Mapping[str, Any], app: Any
         [None if isinstance(one, BeatLazyFunc) else one for one in payload.args],
         {k: None if isinstance(v, BeatLazyFunc) else v for k, v in payload.kwargs.items()},
     )
-    name = routing.get("serializer")
     if name is None and not app.configured and _failure(values, "json") is None:
         return None
     name = name or app.conf.task_serializer

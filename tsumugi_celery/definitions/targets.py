@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery.app.task import Task
 from celery.beat import BeatLazyFunc
 from celery.canvas import Signature
 
-from tsumugi_celery.core.keys import Report
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tsumugi_celery.core.keys import Report
 
 MAX_TASK_NAME = 255
 

@@ -7,11 +7,13 @@ that are connected later from ever being called.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tsumugi_celery.definitions.payload import Payload
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tsumugi_celery.definitions.payload import Payload
 
 
 @dataclass(frozen=True)
@@ -21,10 +23,12 @@ class KnownTask:
     Attributes:
         name: of the task.
         header: raises TypeError for arguments that do not fit; None where any will do.
+        serializer: the task's own; None where it has none.
     """
 
     name: str
     header: Callable[..., Any] | None
+    serializer: str | None
 
 
 def find_task(app: Any, name: str) -> KnownTask | None:
@@ -32,7 +36,8 @@ def find_task(app: Any, name: str) -> KnownTask | None:
     registry = app._tasks  # noqa: SLF001 - `app.tasks` would finalize the app
     if name in registry:
         task = registry[name]
-        return KnownTask(name, getattr(task, "__header__", None) if task.typing else None)
+        header = getattr(task, "__header__", None) if task.typing else None
+        return KnownTask(name, header, task.serializer)
     return next((task for task in _promised(app) if task.name == name), None)
 
 
@@ -59,7 +64,7 @@ def _promised(app: Any) -> Iterator[KnownTask]:
         except (AttributeError, ValueError):
             continue
         name = options.get("name") or app.gen_task_name(function.__name__, function.__module__)
-        yield KnownTask(name, _header(app, function, options))
+        yield KnownTask(name, _header(app, function, options), options.get("serializer"))
 
 
 def _header(app: Any, function: Any, options: dict[str, Any]) -> Callable[..., Any] | None:

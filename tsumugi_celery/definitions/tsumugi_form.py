@@ -6,8 +6,7 @@ Source: section 1 of the contract.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery.canvas import Signature
 
@@ -21,14 +20,18 @@ from tsumugi_celery.core.options import (
     read_job_options,
 )
 from tsumugi_celery.definitions.bindings import check_backoff, check_shards
-from tsumugi_celery.definitions.context import Context
-from tsumugi_celery.definitions.forms import CELERY_ONLY, TSUMUGI, TSUMUGI_KEYS
+from tsumugi_celery.definitions.forms import TSUMUGI, TSUMUGI_KEYS
 from tsumugi_celery.definitions.model import Binding, Definition
 from tsumugi_celery.definitions.payload import Payload, spread
 from tsumugi_celery.definitions.routing import read_routing
 from tsumugi_celery.definitions.static import copied
 from tsumugi_celery.definitions.targets import is_task, read_callable, read_task
 from tsumugi_celery.definitions.when import read_when
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tsumugi_celery.definitions.context import Context
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -40,8 +43,7 @@ def read_tsumugi_form(
     before = len(report.problems)
     if not NAME.fullmatch(name):
         report.add("name", name, "1 to 64 characters of A-Z, a-z, 0-9, '_' and '-'")
-    mixed = {key: entry[key] for key in entry if key not in CELERY_ONLY}
-    given = read_keys(mixed, TSUMUGI_KEYS, report, REFUSED_KEYS)
+    given = read_keys(entry, TSUMUGI_KEYS, report, REFUSED_KEYS)
     when = read_when(given, report)
     overlap = context.read_overlap(given, report)
     kind = _read_kind(given, report)
@@ -50,8 +52,7 @@ def read_tsumugi_form(
     elif kind == "flow":
         parts = _read_flow(given, context, report)
     else:
-        read_job_options(given, report)
-        read_deadline(given, report)
+        _check_rest(given, context, report)
         return None
     if when is None or len(report.problems) > before:
         return None
@@ -67,6 +68,18 @@ def _read_kind(given: Mapping[str, Any], report: Report) -> str | None:
     return "job" if "binding" in given else "flow"
 
 
+def _check_rest(given: Mapping[str, Any], context: Context, report: Report) -> None:
+    """Report what can be told of a definition that is neither job nor flow."""
+    read_job_options(given, report)
+    read_deadline(given, report)
+    if "options" in given:
+        read_routing(given["options"], given, report, celery_form=False)
+    for key in ("payload", "input"):
+        payload = _read_payload(given, key, "", report) if key in given else None
+        if payload is not None:
+            context.check_arguments(payload, key, report)
+
+
 def _read_job(given: Mapping[str, Any], context: Context, report: Report) -> dict[str, Any]:
     _refuse(given, FLOW_OPTION_KEYS, "with flow only", report)
     binding = _read_binding(given["binding"], context, report)
@@ -78,10 +91,9 @@ def _read_job(given: Mapping[str, Any], context: Context, report: Report) -> dic
         check_shards(routing, binding.shards, report)
     _check_partition(given, binding, report)
     options = merge_options(binding.options, own, routing)
-    payload = _read_payload(given, "payload", "input", context, report)
+    payload = _read_payload(given, "payload", "input", report)
     if payload is not None:
-        context.check_static(payload, "payload", options.celery, report)
-        context.check_signature(payload, "payload", binding.task, report)
+        context.check_arguments(payload, "payload", report, binding.task, options.celery)
     return {
         "target": binding.name,
         "payload": payload,
@@ -102,9 +114,9 @@ def _read_flow(given: Mapping[str, Any], context: Context, report: Report) -> di
         if isinstance(flow, str) and flow in context.bindings:
             hint = "it is the name of a binding; write binding in place of flow"
         report.add("flow", flow, f"a name in flows ({names})", hint)
-    payload = _read_payload(given, "input", "payload", context, report)
+    payload = _read_payload(given, "input", "payload", report)
     if payload is not None:
-        context.check_static(payload, "input", {}, report)
+        context.check_arguments(payload, "input", report)
     return {"target": str(flow), "payload": payload, "flow": build, "deadline_ms": deadline}
 
 
@@ -132,9 +144,7 @@ def _check_partition(given: Mapping[str, Any], binding: Binding, report: Report)
         report.add("partitionKey", given["partitionKey"], accepted, hint)
 
 
-def _read_payload(
-    given: Mapping[str, Any], key: str, other: str, context: Context, report: Report
-) -> Payload | None:
+def _read_payload(given: Mapping[str, Any], key: str, other: str, report: Report) -> Payload | None:
     target = "binding" if key == "payload" else "flow"
     if other in given:
         report.say(other, other, f"{key} with {target}", f"rename {other} to {key}")

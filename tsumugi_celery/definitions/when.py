@@ -5,21 +5,21 @@ Source: section 2 of the contract.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timezone, tzinfo
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from zoneinfo import ZoneInfo
 
 from tsumugi_celery.core.cron import CronError, CronFields, parse_cron
-from tsumugi_celery.core.keys import Report
 from tsumugi_celery.core.options import whole
 from tsumugi_celery.core.timing import Interval, Timing, wall_clock
+from tsumugi_celery.core.upcoming import MAX_EVERY_MS, MIN_EVERY_MS
 from tsumugi_celery.core.zones import ZoneError, load_zone
 
-MIN_EVERY_MS = 1000
-#: A hundred years: more is a slip of the keyboard, and would leave the calendar.
-MAX_EVERY_MS = 36_525 * 86_400_000
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tsumugi_celery.core.keys import Report
 
 
 class When(Protocol):
@@ -144,9 +144,9 @@ def read_when(given: Mapping[str, Any], report: Report) -> When | None:
 
 def _read_every(value: object, report: Report) -> When | None:
     if whole(value, MIN_EVERY_MS, MAX_EVERY_MS):
-        return Every(int(value))  # type: ignore[call-overload, no-any-return]
+        return Every(value)
     hint = ""
-    if isinstance(value, (int, float)) and 0 < value < MIN_EVERY_MS:
+    if whole(value, 1, MIN_EVERY_MS - 1):
         hint = "everyMs is in milliseconds, and one second is the least"
     accepted = f"an integer of milliseconds from {MIN_EVERY_MS} to {MAX_EVERY_MS} (100 years)"
     report.add("everyMs", value, accepted, hint)
@@ -157,7 +157,7 @@ def _read_cron(value: object, zone_name: str, zone: ZoneInfo, report: Report) ->
     try:
         fields = parse_cron(value)
     except CronError as error:
-        report.say("cron", error.got, f"{error.accepted} [{error.field}]", error.hint)
+        report.say("cron", error.got, error.accepted, f"{error.field}: {error.hint}")
         return None
     return Cron(str(value), zone_name, fields, zone)
 
