@@ -8,7 +8,9 @@ DECISIONS = ROOT / "docs" / "decisions"
 
 
 def test_the_index_lists_every_decision():
-    listed = re.findall(r"^\| \[\d{4}\]\((.*?)\)", (DECISIONS / "README.md").read_text(), re.M)
+    listed = re.findall(
+        r"^\| \[\d{4}\]\((.*?)\)", (DECISIONS / "README.md").read_text(), re.MULTILINE
+    )
     assert listed == sorted(path.name for path in DECISIONS.glob("[0-9]*.md"))
 
 
