@@ -27,11 +27,13 @@ class Report:
         where: names the definition, such as ``schedule 'nightly'``.
         problems: where they are put, shared by all definitions of one reading.
         prefix: put before each key, such as ``backoff.``.
+        spelled: camelCase key -> the spelling the user chose, which problems then show.
     """
 
     where: str
     problems: list[Problem] = field(default_factory=list)
     prefix: str = ""
+    spelled: dict[str, str] = field(default_factory=dict)
 
     def add(self, key: str, got: object, accepted: str, hint: str = "") -> None:
         """Record that `key` has the value `got` where `accepted` is asked for."""
@@ -39,7 +41,8 @@ class Report:
 
     def say(self, key: str, got: str, accepted: str, hint: str = "") -> None:
         """Record a problem whose value is described in words rather than by its repr."""
-        self.problems.append(Problem(self.where, f"{self.prefix}{key}", got, accepted, hint))
+        written = f"{self.prefix}{self.spelled.get(key, key)}"
+        self.problems.append(Problem(self.where, written, got, accepted, hint))
 
     def inside(self, key: str) -> Report:
         """Return a report for what is nested under `key`."""
@@ -85,4 +88,5 @@ def read_keys(
             report.say(key, f"{key!r} and {snake(key)!r}", "one spelling of the key", "delete one")
         else:
             read[key] = value
+            report.spelled[key] = written
     return read

@@ -6,7 +6,7 @@ Source: sections 1 and 4 of the contract.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from tsumugi_celery.core.backoff_option import DEFAULT_BACKOFF, read_backoff
 
@@ -54,7 +54,7 @@ class JobOptions:
     celery: Mapping[str, Any] = field(default_factory=dict)
 
 
-def whole(value: object, low: int, high: int) -> bool:
+def whole(value: object, low: int, high: int) -> TypeGuard[int]:
     """Return whether `value` is an int (no bool) from `low` to `high`."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 

@@ -6,18 +6,23 @@ Source: section 1 of the contract, "Celery's own form".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta, timezone, tzinfo
+from datetime import timedelta, tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
-from celery.schedules import BaseSchedule, crontab, schedule, solar
+from celery.schedules import crontab, schedule, solar
 
-from tsumugi_celery.core.cron import CronFields, occurs
+from tsumugi_celery.core.cron import occurs
 from tsumugi_celery.core.timing import Timing, wall_clock
-from tsumugi_celery.core.zones import ZoneError, load_zone
+from tsumugi_celery.core.upcoming import MAX_EVERY_MS
+from tsumugi_celery.definitions.celery_kinds import (
+    behaves_as,
+    crontab_fields,
+    overrides_is_due,
+    same_everywhere,
+)
 from tsumugi_celery.definitions.celery_timing import EstimateTiming, PolledTiming
-from tsumugi_celery.definitions.when import MAX_EVERY_MS, Every, When
+from tsumugi_celery.definitions.when import Every, When
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +36,6 @@ _ACCEPTED = (
 _MILLISECOND = timedelta(milliseconds=1)
 #: Attributes of a schedule that are no part of what it means.
 _PASSING = frozenset({"nowfun", "_app", "tz", "utc_enabled", "ephem", "cal", "now"})
-#: What a subclass may override to have other times.
-_DECIDING = ("is_due", "remaining_estimate", "remaining_delta", "_delta_to_next", "now", "tz")
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class CeleryWhen:
         kind = type(self.celery_schedule)
         # A zone without a name may have an address in its repr.
         zone = self.zone_name or type(self.zone).__name__
-        if _behaves_as(kind, crontab):
+        if behaves_as(kind, crontab):
             return ("crontab", crontab_fields(self.celery_schedule), zone)
         state = getattr(self.celery_schedule, "__dict__", {})
         kept = {key: value for key, value in state.items() if key not in _PASSING}
@@ -75,9 +78,9 @@ class CeleryWhen:
     def timing(self, first_ms: int) -> Timing:  # noqa: ARG002 - they have no phase of ours
         """Return the times, by the narrowest door that keeps Celery's meaning."""
         kind = type(self.celery_schedule)
-        if _behaves_as(kind, crontab):
+        if behaves_as(kind, crontab):
             return wall_clock(crontab_fields(self.celery_schedule), self.zone)
-        if _overrides_is_due(kind):
+        if overrides_is_due(kind):
             return PolledTiming(self.celery_schedule, self.app)
         return EstimateTiming(self.celery_schedule, self.app)
 
@@ -113,61 +116,12 @@ def _read_object(value: Any, app: Any, report: Report) -> When | None:
             accepted = f"an interval from 0.001 to {MAX_EVERY_MS // 1000} seconds (100 years)"
             report.say("schedule", f"{value.run_every.total_seconds():g} seconds", accepted)
             return None
-        if not value.relative and _behaves_as(type(value), schedule):
+        if not value.relative and behaves_as(type(value), schedule):
             return Every(every_ms)
     if isinstance(value, crontab) and not occurs(crontab_fields(value)):
         report.add("schedule", value, "a crontab that occurs", "one of its fields has no values")
         return None
     return CeleryWhen(value, app)
-
-
-def crontab_fields(value: Any) -> CronFields:
-    """Return the sets of a Celery crontab; its day fields are AND-ed.
-
-    Source: `celery.schedules.crontab`, whose sets hold Sunday as 0.
-    """
-    minutes, hours, days, months, weekdays = (
-        tuple(sorted(number for number in numbers if isinstance(number, int)))
-        for numbers in (
-            value.minute,
-            value.hour,
-            value.day_of_month,
-            value.month_of_year,
-            value.day_of_week,
-        )
-    )
-    # WallClock may remember answers by the text, so it says all there is to say.
-    text = " ".join(
-        ",".join(map(str, numbers)) for numbers in (minutes, hours, days, months, weekdays)
-    )
-    return CronFields(minutes, hours, days, months, weekdays, False, f"crontab {text}")  # noqa: FBT003
-
-
-def same_everywhere(zone: tzinfo) -> tzinfo:
-    """Return `zone` with the rules of the `tzdata` package where it has an IANA name.
-
-    Celery's zone may be a ZoneInfo, one of pytz, a fixed offset, or the system's own.
-    """
-    if zone is timezone.utc:
-        return ZoneInfo("UTC")
-    try:
-        return load_zone(getattr(zone, "key", None) or getattr(zone, "zone", None))
-    except ZoneError:
-        return zone
-
-
-def _behaves_as(kind: type, base: type) -> bool:
-    """Return whether `kind` is `base`, or a subclass that leaves its times alone."""
-    return issubclass(kind, base) and all(
-        getattr(kind, name, None) is getattr(base, name, None) for name in _DECIDING
-    )
-
-
-def _overrides_is_due(kind: type) -> bool:
-    for base in kind.__mro__:
-        if "is_due" in vars(base):
-            return base not in (schedule, crontab, solar, BaseSchedule)
-    return True
 
 
 def _as_timedelta(seconds: float, report: Report) -> timedelta | None:

@@ -37,7 +37,7 @@ class Context:
     def read_overlap(self, given: Mapping[str, Any], report: Report) -> str:
         """Return the overlap rule of a definition; problems go to `report`."""
         overlap = given.get("overlap", self.default_overlap)
-        if not isinstance(overlap, str) or overlap not in OVERLAPS:
+        if overlap not in OVERLAPS:
             report.add("overlap", overlap, "'skip' or 'overlap'")
         return str(overlap)
 

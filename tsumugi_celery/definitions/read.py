@@ -46,7 +46,7 @@ def read_definitions(
         DefinitionError: with all problems of all definitions.
     """
     problems: list[Problem] = []
-    if not isinstance(default_overlap, str) or default_overlap not in OVERLAPS:
+    if default_overlap not in OVERLAPS:
         report = Report("settings", problems)
         report.add("tsumugi_default_overlap", default_overlap, "'skip' or 'overlap'")
         default_overlap = "skip"

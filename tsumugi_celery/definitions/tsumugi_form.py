@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from celery.canvas import Signature
-
 from tsumugi_celery.core.keys import Report, guess, read_keys
 from tsumugi_celery.core.options import (
     FLOW_OPTION_KEYS,
@@ -22,11 +20,10 @@ from tsumugi_celery.core.options import (
 from tsumugi_celery.definitions.bindings import check_backoff, check_shards
 from tsumugi_celery.definitions.forms import TSUMUGI, TSUMUGI_KEYS
 from tsumugi_celery.definitions.model import Binding, Definition
-from tsumugi_celery.definitions.payload import Payload, spread
+from tsumugi_celery.definitions.read_payload import read_payload
+from tsumugi_celery.definitions.read_when import read_when
 from tsumugi_celery.definitions.routing import read_routing
-from tsumugi_celery.definitions.static import copied
-from tsumugi_celery.definitions.targets import is_task, read_callable, read_task
-from tsumugi_celery.definitions.when import read_when
+from tsumugi_celery.definitions.targets import read_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +72,7 @@ def _check_rest(given: Mapping[str, Any], context: Context, report: Report) -> N
     if "options" in given:
         read_routing(given["options"], given, report, celery_form=False)
     for key in ("payload", "input"):
-        payload = _read_payload(given, key, "", report) if key in given else None
+        payload = read_payload(given, key, "", report) if key in given else None
         if payload is not None:
             context.check_arguments(payload, key, report)
 
@@ -91,7 +88,7 @@ def _read_job(given: Mapping[str, Any], context: Context, report: Report) -> dic
         check_shards(routing, binding.shards, report)
     _check_partition(given, binding, report)
     options = merge_options(binding.options, own, routing)
-    payload = _read_payload(given, "payload", "input", report)
+    payload = read_payload(given, "payload", "input", report)
     if payload is not None:
         context.check_arguments(payload, "payload", report, binding.task, options.celery)
     return {
@@ -114,7 +111,7 @@ def _read_flow(given: Mapping[str, Any], context: Context, report: Report) -> di
         if isinstance(flow, str) and flow in context.bindings:
             hint = "it is the name of a binding; write binding in place of flow"
         report.add("flow", flow, f"a name in flows ({names})", hint)
-    payload = _read_payload(given, "input", "payload", report)
+    payload = read_payload(given, "input", "payload", report)
     if payload is not None:
         context.check_arguments(payload, "input", report)
     return {"target": str(flow), "payload": payload, "flow": build, "deadline_ms": deadline}
@@ -142,31 +139,6 @@ def _check_partition(given: Mapping[str, Any], binding: Binding, report: Report)
         accepted = f"no partitionKey, as binding {binding.name!r} has no shards"
         hint = "delete it, or give the binding shards of 2 or more"
         report.add("partitionKey", given["partitionKey"], accepted, hint)
-
-
-def _read_payload(given: Mapping[str, Any], key: str, other: str, report: Report) -> Payload | None:
-    target = "binding" if key == "payload" else "flow"
-    if other in given:
-        report.say(other, other, f"{key} with {target}", f"rename {other} to {key}")
-    if key not in given:
-        if other not in given:
-            report.say(
-                key, "nothing", "a value or a function", f"a {target} needs it; {{}} will do"
-            )
-        return None
-    value, whole = given[key], key == "input"
-    if callable(value) or isinstance(value, Signature) or is_task(value):
-        source = read_callable(value, key, report, f"the {key}")
-        return None if source is None else Payload(source=source, whole=whole)
-    fine, copy = copied(value, key, report)
-    if not fine:
-        return None
-    try:
-        args, kwargs = spread(copy, whole=whole)
-    except TypeError as error:
-        report.add(key, value, "a mapping whose keys are text", str(error))
-        return None
-    return Payload(args, kwargs, whole=whole)
 
 
 def _refuse(given: Mapping[str, Any], keys: frozenset[str], accepted: str, report: Report) -> None:
