@@ -47,7 +47,8 @@ class Backoff:
 
     def _full_ms(self, attempt: int) -> int:
         try:
-            grown = self.base_ms * self.factor ** (attempt - 1)
+            # A float gives up early where an int would grow to millions of digits.
+            grown = self.base_ms * float(self.factor) ** (attempt - 1)
         except OverflowError:
             return self.max_ms
         return int(min(grown, self.max_ms))

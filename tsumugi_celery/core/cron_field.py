@@ -93,7 +93,8 @@ def _step(field: Field, match: re.Match[str], word: str) -> int:
     if match["step"] is None:
         return 1
     if not match["star"] and match["high"] is None:
-        hint = f"a step needs '*' or a range in front; write {match['low']}-{field.high}/..."
+        meant = f"{match['low']}-{field.high}/{match['step']}"
+        hint = f"a step needs '*' or a range in front; write {meant}"
         raise CronError(field.name, shown(word), field.accepted, hint)
     step = int(match["step"])
     if not 1 <= step <= field.width:

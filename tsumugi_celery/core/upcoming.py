@@ -74,12 +74,12 @@ def upcoming(
     timing: Timing | None = None
     if every_ms is not None:
         timing = _read_interval(every_ms, first, after_ms, problems)
-        if time_zone is not None and time_zone is not UTC:
+        if cron is None and time_zone is not None and time_zone is not UTC:
             hint = "an interval has no time zone"
             problems.note("time_zone", shown(time_zone), "nothing beside every_ms", hint)
     if cron is not None:
         timing = _read_wall_clock(cron, time_zone, rule, problems)
-        if first is not None:
+        if every_ms is None and first is not None:
             problems.note("first", shown(first), "nothing beside cron", "it belongs to every_ms")
     if problems or timing is None:
         raise DefinitionError(problems)
