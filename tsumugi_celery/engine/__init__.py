@@ -1,0 +1,1 @@
+"""Claim, resolve, publish, settle, and what keeps the ledger true in between."""

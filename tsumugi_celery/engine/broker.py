@@ -1,0 +1,127 @@
+"""Sending to the broker: one long-lived producer, bounded waits, batches."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from kombu.exceptions import OperationalError
+
+from tsumugi_celery.core.reasons import reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from celery import Celery
+    from kombu import Connection, Producer
+
+    from tsumugi_celery.engine.message import Outgoing
+
+log = logging.getLogger(__name__)
+
+#: What an exception of the transport looks like, whatever the transport.
+_CONNECTION_ERRORS = (OperationalError, ConnectionError, TimeoutError, OSError)
+
+
+class Sender:
+    """Sends messages; every wait in it is bounded.
+
+    Args:
+        app: the Celery app.
+        timeout: how long connecting and each send may take, in seconds.
+        send: what hands one message to Celery, given the producer.
+    """
+
+    def __init__(self, app: Celery, timeout: float, send: Callable[[Outgoing, Any], None]) -> None:
+        """Remember the app; nothing is connected yet."""
+        self.app = app
+        self.timeout = timeout
+        self._send = send
+        self._connection: Connection | None = None
+        self._producer: Producer | None = None
+
+    def send(self, messages: Sequence[Outgoing]) -> list[Exception | None]:
+        """Send messages, as a batch where the transport can.
+
+        A connection that turns out to be broken is replaced once, and what was under way is sent
+        again: a message that arrives twice is executed once.
+
+        Returns:
+            For each message None, or why it was not sent, certainly or possibly.
+        """
+        outcome, broken = self._attempt(messages)
+        if broken is not None:
+            log.info(
+                "The broker connection is replaced: %s",
+                reason(broken),
+                extra={"action": "broker.reconnect"},
+            )
+            outcome, broken = self._attempt(messages)
+        if broken is not None:
+            return [broken if each is None else each for each in outcome]
+        return outcome
+
+    def close(self) -> None:
+        """Close the connection; the next send opens another."""
+        connection, self._connection, self._producer = self._connection, None, None
+        if connection is not None:
+            with suppress(*_CONNECTION_ERRORS, connection.connection_errors):
+                connection.release()
+
+    def _attempt(
+        self, messages: Sequence[Outgoing]
+    ) -> tuple[list[Exception | None], Exception | None]:
+        outcome: list[Exception | None] = [None] * len(messages)
+        try:
+            producer = self._ready()
+            with producer.batch(max_size=len(messages) * 2 + 1):
+                for index, message in enumerate(messages):
+                    try:
+                        self._send(message, producer)
+                    except Exception as exc:
+                        if self._is_broken(exc):
+                            raise
+                        outcome[index] = exc
+        except Exception as exc:  # noqa: BLE001 - whatever a transport raises settles the batch
+            if not self._is_broken(exc):
+                # Nothing is known of the batch, and another try would not mend it.
+                self.close()
+                return [exc if each is None else each for each in outcome], None
+            self.close()
+            return outcome, exc
+        return outcome, None
+
+    def _ready(self) -> Producer:
+        if self._producer is None:
+            self._connection = self.app.connection_for_write(
+                connect_timeout=self.timeout, transport_options=self._transport_options()
+            )
+            self._connection.ensure_connection(
+                max_retries=1, interval_start=0, timeout=self.timeout
+            )
+            self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
+        return cast("Producer", self._producer)
+
+    def _transport_options(self) -> dict[str, Any]:
+        options = dict(self.app.conf.broker_transport_options or {})
+        name = (self.app.conf.broker_write_url or self.app.conf.broker_url or "amqp").partition(
+            ":"
+        )[0]
+        if name.startswith(("redis", "rediss", "valkey", "sentinel")):
+            options.setdefault("socket_connect_timeout", self.timeout)
+            options.setdefault("socket_timeout", self.timeout)
+        elif name.startswith(("amqp", "pyamqp")):
+            # Without confirms a publish only proves that bytes left this machine.
+            options["confirm_publish"] = True
+            options.setdefault("read_timeout", self.timeout)
+            options.setdefault("write_timeout", self.timeout)
+        return options
+
+    def _is_broken(self, error: Exception) -> bool:
+        if isinstance(error, _CONNECTION_ERRORS):
+            return True
+        connection = self._connection
+        if connection is None:
+            return False
+        return isinstance(error, (*connection.connection_errors, *connection.channel_errors))

@@ -1,0 +1,133 @@
+"""The chores of a beat, each at an interval of its own: recover, reap, release, mend."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from tsumugi_celery.engine import facts
+from tsumugi_celery.engine.heartbeat import Watch
+from tsumugi_celery.engine.lost import find_lost
+from tsumugi_celery.engine.mend import mend
+from tsumugi_celery.engine.reap import reap
+from tsumugi_celery.engine.recover import take_over
+from tsumugi_celery.engine.release import release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tsumugi_celery.engine.cycle import Cycle
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two looks at the next times of all schedules.
+MEND_EVERY = 600.0
+#: How far the wall clock may run from the monotonic one before it is taken to have been set, ms.
+JUMP = 2000
+
+
+class Chores:
+    """What a beat does besides what is due.
+
+    Args:
+        cycle: the beat they belong to.
+    """
+
+    def __init__(self, cycle: Cycle) -> None:
+        """Plan every chore for the first tick."""
+        self.cycle = cycle
+        settings = cycle.settings
+        self.watch = Watch(settings.presumed_gone, cycle.clock.monotonic)
+        self._every: list[tuple[float, Callable[[], None]]] = [
+            (min(0.5, settings.poll_interval), self.release),
+            (min(1.0, settings.presumed_gone / 10), self.look_after_others),
+            (min(5.0, settings.republish_after / 4), self.find_lost),
+            (MEND_EVERY, self.mend),
+        ]
+        self._next = [0.0] * len(self._every)
+        self._offset: int | None = None
+
+    def run(self) -> None:
+        """Do the chores whose time has come."""
+        self._notice_jump()
+        for index, (interval, chore) in enumerate(self._every):
+            if self.cycle.clock.monotonic() >= self._next[index]:
+                chore()
+                self._next[index] = self.cycle.clock.monotonic() + interval
+
+    def next_in(self) -> float:
+        """Return in how many seconds the next chore is due."""
+        return max(0.0, min(self._next) - self.cycle.clock.monotonic())
+
+    def release(self) -> None:
+        """Send waiting jobs that nothing holds back."""
+        cycle = self.cycle
+        size = cycle.settings.batch_size
+        while True:
+            claims = cycle.ledger.transact(
+                lambda connection: release(
+                    connection,
+                    cycle.namespace,
+                    cycle.plans,
+                    node_id=cycle.heart.id,
+                    now=cycle.clock.now(),
+                    limit=size,
+                )
+            )
+            cycle.send(claims)
+            if len(claims) < size:
+                return
+
+    def look_after_others(self) -> None:
+        """Take over what beats that are gone claimed, and settle what workers that are gone ran."""
+        cycle = self.cycle
+        with cycle.ledger.read() as connection:
+            self.watch.look(connection, cycle.namespace)
+        claims = cycle.ledger.transact(
+            lambda connection: take_over(
+                connection,
+                cycle.namespace,
+                cycle.plans,
+                self.watch,
+                node_id=cycle.heart.id,
+                now=cycle.clock.now(),
+                limit=cycle.settings.batch_size,
+            )
+        )
+        facts.recovered(log, claims)
+        cycle.send(claims)
+        settled = cycle.ledger.transact(
+            lambda connection: reap(
+                connection,
+                cycle.namespace,
+                self.watch,
+                now=cycle.clock.now(),
+                limit=cycle.settings.batch_size,
+            )
+        )
+        facts.reaped(log, settled)
+
+    def find_lost(self) -> None:
+        """Send again what the broker has lost."""
+        self.cycle.send(find_lost(self.cycle, self.watch))
+
+    def mend(self) -> None:
+        """Correct next times that the clock or the zone data made wrong."""
+        cycle = self.cycle
+        mended = cycle.ledger.transact(
+            lambda connection: mend(connection, cycle.namespace, cycle.plans, now=cycle.clock.now())
+        )
+        facts.mended(log, mended)
+
+    def _notice_jump(self) -> None:
+        clock = self.cycle.clock
+        offset = clock.now() - int(clock.monotonic() * 1000)
+        if self._offset is not None and abs(offset - self._offset) > JUMP:
+            log.warning(
+                "The clock was set by %+.1f s",
+                (offset - self._offset) / 1000,
+                extra={"action": "clock.jumped"},
+            )
+            self.cycle.clock_was_set()
+            self.mend()
+        self._offset = offset

@@ -1,0 +1,239 @@
+"""Claim: decide on what is due and write it down, in one short transaction (protocol step 1).
+
+No user code and no broker is touched here, except that a schedule class of the user's own may be
+asked for its times; what it raises concerns that schedule alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tsumugi_celery.core import states
+from tsumugi_celery.core.decide import Decision, Skipped, decide
+from tsumugi_celery.core.ids import occurrence_id
+from tsumugi_celery.core.reasons import reason
+from tsumugi_celery.engine.plan import must_wait, occurrence_values
+from tsumugi_celery.ledger import bindings, occurrences, schedules, stretches
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection, Row
+
+    from tsumugi_celery.definitions.model import Definition
+    from tsumugi_celery.engine.plan import Plan
+
+#: When a schedule that could not be evaluated is tried again, ms.
+RETRY_EVALUATION = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An occurrence that this process has to send.
+
+    Attributes:
+        occurrence_id: its id, which is the Celery task id.
+        schedule_id: the row of its schedule.
+        plan: what to send.
+        scheduled_at: epoch ms.
+        base: attempts that earlier messages of this occurrence have used up.
+        body: the arguments as text, when the ledger has them.
+    """
+
+    occurrence_id: str
+    schedule_id: int
+    plan: Plan
+    scheduled_at: int
+    base: int = 0
+    body: str | None = None
+
+    @property
+    def definition(self) -> Definition:
+        """The definition of its schedule."""
+        return self.plan.definition
+
+
+@dataclass(slots=True)
+class Claimed:
+    """What one transaction decided.
+
+    Attributes:
+        claims: the occurrences to send now.
+        looked_at: how many schedules were due; fewer than the limit means that none is left.
+        skipped: (name, times not executed).
+        failed: (name, why its next time could not be computed).
+        foreign: fingerprints met that this beat does not have.
+    """
+
+    claims: list[Claim] = field(default_factory=list)
+    looked_at: int = 0
+    skipped: list[tuple[str, Skipped]] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    foreign: set[str] = field(default_factory=set)
+
+
+def claim_due(
+    connection: Connection,
+    *,
+    namespace: str,
+    plans: Mapping[str, Plan],
+    node_id: str,
+    now: int,
+    limit: int,
+    foreign: frozenset[str] = frozenset(),
+) -> Claimed:
+    """Decide on the schedules that are due and record each decision.
+
+    Args:
+        connection: a transaction that writes.
+        namespace: the namespace of the app.
+        plans: what this process has defined, by name.
+        node_id: who claims.
+        now: epoch ms.
+        limit: how many schedules at the most.
+        foreign: fingerprints that are known to belong to other definitions.
+    """
+    result = Claimed()
+    rows = schedules.due(connection, namespace, now=now, limit=limit, foreign=foreign)
+    result.looked_at = len(rows)
+    mine = [row for row in rows if _is_mine(row, plans, result)]
+    careful = [row.id for row in mine if row.overlap == "skip" and not row.paused]
+    busy = occurrences.unfinished_schedules(connection, careful)
+    paused_bindings = bindings.paused(connection, namespace) if mine else frozenset()
+    batch = _Batch(connection, node_id, now, paused_bindings, result)
+    for row in mine:
+        plan = plans[row.name]
+        try:
+            decision = _decide(row, plan.definition, now=now, blocked=row.id in busy)
+        except Exception as exc:  # noqa: BLE001 - one definition's fault is that definition's alone
+            result.failed.append((row.name, reason(exc)))
+            schedules.record_error(
+                connection,
+                row.id,
+                at=now,
+                error=f"its next time: {reason(exc)}",
+                next_at=now + RETRY_EVALUATION,
+            )
+            continue
+        batch.add(row, plan, decision)
+    batch.write()
+    return result
+
+
+def _is_mine(row: Row[Any], plans: Mapping[str, Plan], result: Claimed) -> bool:
+    plan = plans.get(row.name) if row.collection == "" else None
+    if plan is not None and plan.definition.fingerprint == row.fingerprint:
+        return True
+    result.foreign.add(row.fingerprint)
+    return False
+
+
+def _decide(row: Row[Any], definition: Definition, *, now: int, blocked: bool) -> Decision:
+    timing = definition.timing(row.first_at)
+    ask = getattr(timing, "ask", None)
+    if ask is not None:
+        return _decide_polled(row, ask(row.accounted_until, now), now=now, blocked=blocked)
+    return decide(
+        timing,
+        next_at=row.next_at,
+        accounted_until=row.accounted_until,
+        now=now,
+        paused=row.paused,
+        blocked=blocked,
+    )
+
+
+def _decide_polled(row: Row[Any], answer: tuple[bool, int], *, now: int, blocked: bool) -> Decision:
+    # A schedule class with an is_due of its own knows no times, only whether now is one.
+    due, delay = answer
+    following = now + max(delay, 1)
+    if not due:
+        return Decision(None, (), following)
+    if row.paused or blocked:
+        cause = states.PAUSE if row.paused else states.OVERLAP
+        return Decision(None, (Skipped(cause, row.next_at, row.next_at, 1),), following)
+    return Decision(row.next_at, (), following)
+
+
+class _Batch:
+    """Collects the rows of one claim, so that each kind is written by one statement."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        node_id: str,
+        now: int,
+        paused_bindings: frozenset[str],
+        result: Claimed,
+    ) -> None:
+        self.connection = connection
+        self.node_id = node_id
+        self.now = now
+        self.paused_bindings = paused_bindings
+        self.result = result
+        self.inserts: list[dict[str, Any]] = []
+        self.claims: list[Claim] = []
+        self.updates: list[dict[str, Any]] = []
+        self.new_stretches: list[tuple[int, Skipped]] = []
+        self.longer_stretches: list[tuple[int, int, Skipped]] = []
+
+    def add(self, row: Row[Any], plan: Plan, decision: Decision) -> None:
+        if decision.execute_at is not None:
+            self._execute(row, plan, decision.execute_at)
+        self._move_on(row, decision)
+        self.result.skipped += [(row.name, skipped) for skipped in decision.skipped]
+
+    def write(self) -> None:
+        inserted = occurrences.insert_or_lose(self.connection, self.inserts)
+        self.result.claims += [claim for claim in self.claims if claim.occurrence_id in inserted]
+        stretches.add(self.connection, self.new_stretches, at=self.now)
+        stretches.lengthen(self.connection, self.longer_stretches, at=self.now)
+        schedules.update_all(self.connection, self.updates)
+
+    def _execute(self, row: Row[Any], plan: Plan, at: int) -> None:
+        identifier = occurrence_id(row.namespace, row.name, at)
+        wait = must_wait(plan, self.paused_bindings)
+        self.inserts.append(
+            occurrence_values(
+                plan,
+                identifier=identifier,
+                schedule_id=row.id,
+                namespace=row.namespace,
+                scheduled_at=at,
+                node_id=self.node_id,
+                now=self.now,
+                wait=wait,
+            )
+        )
+        if wait is None:
+            self.claims.append(Claim(identifier, row.id, plan, at, body=plan.body))
+
+    def _move_on(self, row: Row[Any], decision: Decision) -> None:
+        counts = dict.fromkeys(states.CAUSES, 0)
+        first, cause = row.stretch_first, row.stretch_cause
+        last_skipped = row.last_skipped_at
+        if decision.execute_at is not None:
+            first = cause = None
+        for skipped in decision.skipped:
+            counts[skipped.cause] += skipped.count
+            last_skipped = max(last_skipped or 0, skipped.last)
+            if cause == skipped.cause:
+                self.longer_stretches.append((row.id, first, skipped))
+            else:
+                self.new_stretches.append((row.id, skipped))
+                first, cause = skipped.first, skipped.cause
+        until = max((decision.execute_at or 0, *(skipped.last for skipped in decision.skipped)))
+        self.updates.append(
+            {
+                "id": row.id,
+                "next_at": decision.next_at,
+                "accounted_until": max(row.accounted_until, until),
+                "n_overlap": row.n_overlap + counts[states.OVERLAP],
+                "n_delay": row.n_delay + counts[states.DELAY],
+                "n_pause": row.n_pause + counts[states.PAUSE],
+                "last_skipped_at": last_skipped,
+                "stretch_first": first,
+                "stretch_cause": cause,
+            }
+        )

@@ -1,0 +1,254 @@
+"""The cycle of a beat: claim, resolve, publish, settle, and the chores between."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from tsumugi_celery.core.reasons import reason
+from tsumugi_celery.engine import facts
+from tsumugi_celery.engine.chores import Chores
+from tsumugi_celery.engine.claim import claim_due
+from tsumugi_celery.engine.dispatch import Dispatcher
+from tsumugi_celery.engine.heartbeat import BEAT, Heart
+from tsumugi_celery.engine.plan import make_plan
+from tsumugi_celery.engine.recover import put_back
+from tsumugi_celery.engine.register import register
+from tsumugi_celery.engine.resolve import Resolver
+from tsumugi_celery.ledger import schedules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from celery import Celery
+
+    from tsumugi_celery.definitions.model import Definition
+    from tsumugi_celery.engine.claim import Claim, Claimed
+    from tsumugi_celery.engine.clock import Clock
+    from tsumugi_celery.engine.dispatch import Outcome
+    from tsumugi_celery.engine.settings import Settings
+    from tsumugi_celery.ledger.ledger import Ledger
+
+log = logging.getLogger(__name__)
+
+#: How long a beat waits before it asks a ledger that is away again, seconds.
+AWAY_WAIT = 1.0
+#: How long an ending beat waits for payload callables that are running, seconds.
+STOP_WAIT = 2.0
+
+
+class Cycle:
+    """What one beat does, step by step.
+
+    Args:
+        app: the Celery app.
+        ledger: the ledger.
+        definitions: all schedules of this process, by name.
+        namespace: the namespace of the app.
+        settings: the settings.
+        clock: the time.
+    """
+
+    def __init__(  # noqa: PLR0917 - the parts it joins
+        self,
+        app: Celery,
+        ledger: Ledger,
+        definitions: Mapping[str, Definition],
+        namespace: str,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        """Join the parts; nothing is connected yet."""
+        self.app = app
+        self.ledger = ledger
+        self.namespace = namespace
+        self.settings = settings
+        self.clock = clock
+        self.plans = {name: make_plan(app, settings, each) for name, each in definitions.items()}
+        self.woken = threading.Event()
+        self.heart = Heart(
+            ledger, namespace, BEAT, min(settings.heartbeat, settings.presumed_gone / 10), clock
+        )
+        self.resolver = Resolver(settings.payload_timeout, clock.monotonic, self.woken.set)
+        self.dispatcher = Dispatcher(app, ledger, settings, namespace, self.heart.id, clock)
+        self.chores = Chores(self)
+        self.foreign: frozenset[str] = frozenset()
+        #: Set to end `claim_all` after the batch in hand.
+        self.stopping = False
+        self._next_due: int | None = None
+        self._polled: float | None = None
+        self._away = False
+
+    def start(self) -> None:
+        """Open the ledger, register the definitions and begin the heartbeat.
+
+        Raises:
+            LedgerError: the ledger cannot be used.
+        """
+        self.ledger.open()
+        self.register()
+        self.heart.start()
+
+    def register(self) -> None:
+        """Write the definitions into the ledger."""
+        for remaining in range(5, -1, -1):
+            try:
+                result = self.ledger.transact(
+                    lambda connection: register(
+                        connection, self.namespace, self.plans, now=self.clock.now()
+                    )
+                )
+            except IntegrityError:
+                # Another beat inserted the same schedule at the same moment.
+                if not remaining:
+                    raise
+            else:
+                facts.registered(log, result)
+                break
+        self.chores.mend()
+
+    def stop(self) -> None:
+        """Finish what is under way, give up what hangs, and note the end."""
+        try:
+            self._finish()
+        except SQLAlchemyError as exc:
+            log.warning(
+                "The ledger is away at the end: %s. Another beat recovers what is left.",
+                reason(exc),
+            )
+        self.heart.stop()
+        self.dispatcher.close()
+        self.ledger.close()
+
+    def tick(self) -> float:
+        """Do all that is due.
+
+        Returns:
+            Seconds until there may be something to do again.
+        """
+        self.woken.clear()
+        try:
+            self.dispatcher.settle()
+            self.collect()
+            self.chores.run()
+            if self._is_time():
+                self.claim_all()
+                self._look_ahead()
+        except SQLAlchemyError as exc:
+            if not self._away:
+                log.error(  # noqa: TRY400 - the traceback says no more
+                    "The ledger is away; nothing is started until it is back: %s", reason(exc)
+                )
+            self._away = True
+            self._polled = None
+            return AWAY_WAIT
+        if self._away:
+            log.info("The ledger is back", extra={"action": "ledger.back"})
+            self._away = False
+        return self._wait()
+
+    def claim_all(self) -> None:
+        """Claim and send until nothing is due."""
+        size = self.settings.batch_size
+        while True:
+            claimed = self.claim(size)
+            self.send(claimed.claims)
+            if claimed.looked_at < size or self.stopping:
+                return
+
+    def claim(self, limit: int) -> Claimed:
+        """Run one claim."""
+        now = self.clock.now()
+        claimed = self.ledger.transact(
+            lambda connection: claim_due(
+                connection,
+                namespace=self.namespace,
+                plans=self.plans,
+                node_id=self.heart.id,
+                now=now,
+                limit=limit,
+                foreign=self.foreign,
+            )
+        )
+        self.foreign |= claimed.foreign
+        facts.claimed(log, claimed)
+        return claimed
+
+    def send(self, claims: Sequence[Claim]) -> list[Outcome]:
+        """Send claims: fixed payloads at once, callables once they have returned."""
+        ready: list[tuple[Claim, tuple[Any, ...], dict[str, Any]]] = []
+        for claim in claims:
+            payload = claim.definition.payload
+            if claim.plan.body_error is not None:
+                self._note([self.dispatcher.fail(claim, claim.plan.body_error)])
+            elif payload.static:
+                info = claim.definition.occurrence(claim.scheduled_at, claim.occurrence_id)
+                ready.append((claim, *payload.call(info)))
+            else:
+                self.resolver.submit(claim)
+        return self._note(self.dispatcher.send(ready)) if ready else []
+
+    def collect(self) -> None:
+        """Send what the payload callables have returned."""
+        ready: list[tuple[Claim, tuple[Any, ...], dict[str, Any]]] = []
+        for claim, arguments, error in self.resolver.collect():
+            if arguments is not None:
+                ready.append((claim, *arguments))
+            elif error is not None:
+                self._note([self.dispatcher.fail(claim, error)])
+        if ready:
+            self._note(self.dispatcher.send(ready))
+
+    def clock_was_set(self) -> None:
+        """Look at everything anew after the clock jumped."""
+        self._polled = None
+        self._next_due = None
+
+    def _note(self, outcomes: list[Outcome]) -> list[Outcome]:
+        facts.sent(log, outcomes)
+        return outcomes
+
+    def _is_time(self) -> bool:
+        if (
+            self._polled is None
+            or self.clock.monotonic() - self._polled >= self.settings.poll_interval
+        ):
+            self._look_ahead()
+        return self._next_due is not None and self._next_due <= self.clock.now()
+
+    def _look_ahead(self) -> None:
+        with self.ledger.read() as connection:
+            self._next_due = schedules.next_due(connection, self.namespace, foreign=self.foreign)
+        self._polled = self.clock.monotonic()
+
+    def _wait(self) -> float:
+        polled = self._polled if self._polled is not None else self.clock.monotonic()
+        waits = [
+            polled + self.settings.poll_interval - self.clock.monotonic(),
+            self.chores.next_in(),
+        ]
+        if self._next_due is not None:
+            waits.append((self._next_due - self.clock.now()) / 1000)
+        deadline = self.resolver.next_deadline()
+        if deadline is not None:
+            waits.append(deadline)
+        return max(0.0, min(waits))
+
+    def _finish(self) -> None:
+        deadline = self.clock.monotonic() + STOP_WAIT
+        while len(self.resolver) and self.clock.monotonic() < deadline:
+            self.woken.clear()
+            self.collect()
+            if len(self.resolver):
+                self.woken.wait(0.1)
+        left = [claim.occurrence_id for claim in self.resolver.abandon()]
+        if left:
+            self.ledger.transact(
+                lambda connection: put_back(
+                    connection, left, node_id=self.heart.id, now=self.clock.now()
+                )
+            )
+        self.dispatcher.settle()

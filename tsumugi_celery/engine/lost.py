@@ -1,0 +1,173 @@
+"""Lost: messages that the broker no longer has, and workers that never report (design).
+
+Sending again under the same id is always safe where the worker has the guard. So a message is
+taken for lost once it is old and its queue is empty, or very old whatever the queue holds. Where
+no worker of this package was ever seen, the result backend is asked instead; where there is none
+either, the schedule is not held back, and beat says so once.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from celery import states as celery_states
+from sqlalchemy import select, update
+
+from tsumugi_celery.core import states
+from tsumugi_celery.core.reasons import reason
+from tsumugi_celery.engine import facts
+from tsumugi_celery.engine.claim import Claim
+from tsumugi_celery.engine.plan import BROKER
+from tsumugi_celery.ledger import occurrences
+from tsumugi_celery.ledger.schema import occurrence as t
+from tsumugi_celery.ledger.schema import schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row
+
+    from tsumugi_celery.engine.cycle import Cycle
+    from tsumugi_celery.engine.heartbeat import Watch
+
+log = logging.getLogger(__name__)
+
+#: How much longer a message is waited for while its queue is not empty, or cannot be looked at.
+PATIENCE = 10
+#: How many are looked at in one go.
+BATCH = 200
+
+_SETTLED = {
+    celery_states.SUCCESS: states.COMPLETED,
+    celery_states.FAILURE: states.FAILED,
+    celery_states.REVOKED: states.CANCELLED,
+}
+_said_untracked: set[str] = set()
+
+
+def find_lost(cycle: Cycle, watch: Watch) -> list[Claim]:
+    """Return the occurrences whose messages are lost, claimed to be sent again."""
+    now = cycle.clock.now()
+    old = now - int(cycle.settings.republish_after * 1000)
+    with cycle.ledger.read() as connection:
+        rows = _stale(connection, cycle.namespace, old)
+    rows = [row for row in rows if _due(row, now, cycle.settings.republish_after)]
+    if not rows:
+        return []
+    if not watch.known_workers:
+        _ask_backend(cycle, rows, now)
+        return []
+    reserved = {each for info in watch.live_workers.values() for each in info.get("reserved", ())}
+    empty: dict[str | None, bool] = {}
+    missing = []
+    for row in rows:
+        if row.queue not in empty:
+            empty[row.queue] = _is_empty(cycle, row.queue)
+        very_old = (
+            _age(row, now) > cycle.settings.republish_after * 1000 * PATIENCE * 2**row.republished
+        )
+        if row.id not in reserved and (empty[row.queue] or very_old):
+            missing.append(row)
+    claims = cycle.ledger.transact(lambda connection: _take(connection, cycle, missing, now))
+    facts.lost(log, [claim.occurrence_id for claim in claims])
+    return claims
+
+
+def _stale(connection: Connection, namespace: str, old: int) -> Sequence[Row[Any]]:
+    queued = (t.c.state == states.QUEUED) & (t.c.fired_at < old)
+    with_celery = (t.c.state == states.SCHEDULED) & (t.c.wait == BROKER) & (t.c.due_at < old)
+    query = (
+        select(t, schedule.c.name)
+        .join(schedule, schedule.c.id == t.c.schedule_id)
+        .where(t.c.state.in_((states.QUEUED, states.SCHEDULED)), t.c.namespace == namespace)
+        .where(queued | with_celery, t.c.untracked.is_(False), t.c.kind == "job")
+        .order_by(t.c.fired_at)
+        .limit(BATCH)
+    )
+    return connection.execute(query).all()
+
+
+def _age(row: Row[Any], now: int) -> int:
+    return int(now - max(row.fired_at or 0, row.due_at or 0, row.claimed_at or 0))
+
+
+def _due(row: Row[Any], now: int, after: float) -> bool:
+    return _age(row, now) > after * 1000 * 2**row.republished
+
+
+def _is_empty(cycle: Cycle, queue: str | None) -> bool:
+    name = queue or cycle.app.conf.task_default_queue
+    try:
+        with cycle.app.connection_for_read(
+            connect_timeout=cycle.settings.publish_timeout
+        ) as connection:
+            count = connection.default_channel.queue_declare(queue=name, passive=True).message_count
+    except Exception as exc:  # noqa: BLE001 - each transport has errors of its own; none of them says "empty"
+        log.debug("Queue %s cannot be looked at: %s", name, reason(exc))
+        return False
+    return bool(count == 0)
+
+
+def _take(connection: Connection, cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> list[Claim]:
+    claims = []
+    for row in rows:
+        plan = cycle.plans.get(row.name)
+        if plan is not None and occurrences.move(
+            connection,
+            row.id,
+            states.CLAIMED,
+            (t.c.state == row.state)
+            & (t.c.attempt == row.attempt)
+            & (t.c.republished == row.republished),
+            claimed_by=cycle.heart.id,
+            claimed_at=now,
+            wait=None,
+            due_at=None,
+            republished=row.republished + 1,
+        ):
+            claims.append(
+                Claim(
+                    row.id, row.schedule_id, plan, row.scheduled_at, base=row.attempt, body=row.body
+                )
+            )
+    return claims
+
+
+def _ask_backend(cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> None:
+    """Settle what the result backend knows of; let go of the rest."""
+    settled: list[tuple[str, str | None, str | None]] = []
+    for row in rows:
+        state, error = _backend_state(cycle, row.id)
+        settled.append((row.id, state, error))
+
+    def write(connection: Connection) -> None:
+        for identifier, state, error in settled:
+            if state is None:
+                connection.execute(update(t).where(t.c.id == identifier).values(untracked=True))
+            else:
+                occurrences.move(
+                    connection, identifier, state, ended_at=now, error=error, untracked=True
+                )
+
+    cycle.ledger.transact(write)
+    silent = [identifier for identifier, state, _ in settled if state is None]
+    if silent and cycle.namespace not in _said_untracked:
+        _said_untracked.add(cycle.namespace)
+        log.error(
+            "No worker reports what becomes of the jobs (%s, for example), and no result backend knows of them: "
+            "'skip' cannot hold a schedule back. Import tsumugi_celery in the app module that the workers load, "
+            "with the same tsumugi_database_url as beat.",
+            silent[0],
+            extra={"action": "worker.untracked"},
+        )
+
+
+def _backend_state(cycle: Cycle, identifier: str) -> tuple[str | None, str | None]:
+    try:
+        result = cycle.app.AsyncResult(identifier)
+        state = _SETTLED.get(result.state)
+        return state, reason(result.result) if isinstance(result.result, BaseException) else None
+    except Exception as exc:  # noqa: BLE001 - each backend has errors of its own; all mean "not known"
+        log.debug("The result backend knows nothing of %s: %s", identifier, reason(exc))
+        return None, None

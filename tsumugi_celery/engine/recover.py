@@ -1,0 +1,114 @@
+"""Recover: take over what a beat that is gone has claimed (protocol step 5).
+
+The occurrence keeps its id, so a message that the lost beat did send is executed once all the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select, update
+
+from tsumugi_celery.core import states
+from tsumugi_celery.engine.claim import Claim
+from tsumugi_celery.engine.plan import RETRY
+from tsumugi_celery.ledger.schedules import record_failure
+from tsumugi_celery.ledger.schema import occurrence, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from tsumugi_celery.engine.heartbeat import Watch
+    from tsumugi_celery.engine.plan import Plan
+
+
+def take_over(
+    connection: Connection,
+    namespace: str,
+    plans: Mapping[str, Plan],
+    watch: Watch,
+    *,
+    node_id: str,
+    now: int,
+    limit: int,
+) -> list[Claim]:
+    """Make the claims of nodes that are gone this node's own.
+
+    Args:
+        connection: a transaction that writes.
+        namespace: the namespace of the app.
+        plans: all schedules of this process, by name.
+        watch: knows who is gone.
+        node_id: this node.
+        now: epoch ms.
+        limit: how many at the most.
+
+    Returns:
+        The claims to send.
+    """
+    holders = connection.execute(
+        select(occurrence.c.claimed_by)
+        .distinct()
+        .where(
+            occurrence.c.state == states.CLAIMED,
+            occurrence.c.namespace == namespace,
+            occurrence.c.claimed_by != node_id,
+        )
+    ).scalars()
+    gone = [holder for holder in holders if watch.is_gone(holder)]
+    if not gone:
+        return []
+    query = (
+        select(occurrence, schedule.c.name)
+        .join(schedule, schedule.c.id == occurrence.c.schedule_id)
+        .where(occurrence.c.state == states.CLAIMED, occurrence.c.claimed_by.in_(gone))
+        .limit(limit)
+        .with_for_update(of=occurrence, skip_locked=True)
+    )
+    claims = []
+    for row in connection.execute(query).all():
+        connection.execute(
+            update(occurrence)
+            .where(occurrence.c.id == row.id)
+            .values(claimed_by=node_id, claimed_at=now)
+        )
+        plan = plans.get(row.name)
+        if plan is None:
+            give_up(connection, row.id, row.schedule_id, row.scheduled_at, now=now)
+        else:
+            claims.append(
+                Claim(
+                    row.id, row.schedule_id, plan, row.scheduled_at, base=row.attempt, body=row.body
+                )
+            )
+    return claims
+
+
+def put_back(connection: Connection, identifiers: Sequence[str], *, node_id: str, now: int) -> None:
+    """Return claims that this node cannot send: the next beat that looks sends them."""
+    connection.execute(
+        update(occurrence)
+        .where(
+            occurrence.c.id.in_(identifiers),
+            occurrence.c.state == states.CLAIMED,
+            occurrence.c.claimed_by == node_id,
+        )
+        .values(state=states.SCHEDULED, wait=RETRY, due_at=now)
+    )
+
+
+def give_up(
+    connection: Connection, occurrence_id: str, schedule_id: int, scheduled_at: int, *, now: int
+) -> None:
+    """Record a claim that nobody can send any more: its schedule is not defined here."""
+    error = (
+        "the process that claimed it vanished before sending it, and its schedule is not defined"
+    )
+    connection.execute(
+        update(occurrence)
+        .where(occurrence.c.id == occurrence_id, occurrence.c.state == states.CLAIMED)
+        .values(state=states.NOT_EXECUTED, cause=states.FAILURE, error=error, ended_at=now)
+    )
+    record_failure(connection, schedule_id, scheduled_at=scheduled_at, at=now, error=error)

@@ -1,0 +1,124 @@
+"""Rows of occurrences: one a scheduled time, moved by compare-and-set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, case, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from tsumugi_celery.core import states
+from tsumugi_celery.ledger.schema import occurrence as t
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row
+
+
+def insert_or_lose(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Insert occurrences; a time that has its row already is left as it is.
+
+    Args:
+        connection: a transaction that writes.
+        rows: values of the table; all rows name the same columns.
+
+    Returns:
+        The ids that were inserted.
+    """
+    if not rows:
+        return set()
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(t), [dict(row) for row in rows])
+    except IntegrityError:
+        if len(rows) == 1:
+            return set()
+        middle = len(rows) // 2
+        return insert_or_lose(connection, rows[:middle]) | insert_or_lose(connection, rows[middle:])
+    return {row["id"] for row in rows}
+
+
+def unfinished_schedules(connection: Connection, schedule_ids: Sequence[int]) -> set[int]:
+    """Return those of the schedules that have an unfinished execution."""
+    if not schedule_ids:
+        return set()
+    query = (
+        select(t.c.schedule_id)
+        .distinct()
+        .where(
+            t.c.state.in_(states.UNFINISHED),
+            t.c.schedule_id.in_(schedule_ids),
+            t.c.untracked.is_(False),
+        )
+    )
+    return set(connection.execute(query).scalars())
+
+
+def get(connection: Connection, occurrence_id: str, *, lock: bool = False) -> Row[Any] | None:
+    """Return one occurrence, or None."""
+    query = select(t).where(t.c.id == occurrence_id)
+    if lock:
+        query = query.with_for_update()
+    return connection.execute(query).one_or_none()
+
+
+def settle_sent(connection: Connection, node_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Note that messages were sent: CLAIMED becomes QUEUED; a worker may be ahead.
+
+    Args:
+        connection: a transaction that writes.
+        node_id: the claiming node; a claim that another node took over is not touched.
+        rows: mappings with id, fired_at, body, queue.
+    """
+    if not rows:
+        return
+    mine = (t.c.state == states.CLAIMED) & (t.c.claimed_by == node_id)
+    statement = (
+        update(t)
+        .where(t.c.id == bindparam("p_id"))
+        .values(
+            state=case((mine, states.QUEUED), else_=t.c.state),
+            fired_at=func.coalesce(t.c.fired_at, bindparam("p_fired")),
+            body=func.coalesce(t.c.body, bindparam("p_body")),
+            queue=bindparam("p_queue"),
+        )
+    )
+    connection.execute(
+        statement,
+        [
+            {
+                "p_id": row["id"],
+                "p_fired": row["fired_at"],
+                "p_body": row["body"],
+                "p_queue": row["queue"],
+            }
+            for row in rows
+        ],
+    )
+
+
+def move(
+    connection: Connection,
+    occurrence_id: str,
+    state: str,
+    where: ColumnElement[bool] | None = None,
+    **values: object,
+) -> bool:
+    """Compare-and-set: move an occurrence to `state` from a state that allows it.
+
+    Args:
+        connection: any connection.
+        occurrence_id: the id.
+        state: the new state.
+        where: what must hold besides.
+        values: further columns to write.
+
+    Returns:
+        Whether the row was moved; False when another one was first.
+    """
+    condition = (t.c.id == occurrence_id) & t.c.state.in_(states.sources(state))
+    if where is not None:
+        condition &= where
+    result = connection.execute(update(t).where(condition).values(state=state, **values))
+    return bool(result.rowcount)

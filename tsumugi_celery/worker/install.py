@@ -1,0 +1,96 @@
+"""Install the guard and the tracker in a process, without touching the user's tasks' code.
+
+Celery's own autoretry wraps `task.run` in the same way: it reaches every pool and base class.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from typing import TYPE_CHECKING, Any
+
+from celery import signals
+
+from tsumugi_celery.app import state_of
+from tsumugi_celery.core.errors import TsumugiError
+from tsumugi_celery.engine.heartbeat import WORKER, Heart
+from tsumugi_celery.worker import events, inventory
+from tsumugi_celery.worker.guard import header_of, run_guarded
+from tsumugi_celery.worker.identity import here
+
+if TYPE_CHECKING:
+    from celery import Celery, Task
+
+log = logging.getLogger(__name__)
+
+_MARK = "_tsumugi_wrapped"
+_hearts: list[Heart] = []
+
+
+def install(app: Celery) -> None:
+    """Wrap all tasks that the app has by now; those that are wrapped already stay as they are."""
+    for task in app.tasks.values():
+        if getattr(task.run, _MARK, False) is False:
+            _wrap(task)
+    events.connect()
+
+
+def connect() -> None:
+    """Have Celery call this module when a worker starts; called once, when the package is imported."""
+    signals.celeryd_init.connect(_on_celeryd_init, weak=False, dispatch_uid="tsumugi-celeryd-init")
+    signals.worker_init.connect(_on_worker_init, weak=False, dispatch_uid="tsumugi-worker-init")
+    signals.worker_process_init.connect(_on_child, weak=False, dispatch_uid="tsumugi-child")
+    signals.worker_shutdown.connect(_on_shutdown, weak=False, dispatch_uid="tsumugi-shutdown")
+
+
+def _wrap(task: Task) -> None:
+    original = task.run
+
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        request = task.request
+        header = header_of(request)
+        if header is None:
+            return original(*args, **kwargs)
+        return run_guarded(task, request, header, functools.partial(original, *args, **kwargs))
+
+    setattr(run, _MARK, True)
+    task.run = run
+
+
+def _on_celeryd_init(instance: Any = None, **_kwargs: object) -> None:
+    app = instance.app
+    install(app)
+    try:
+        state_of(app).ledger.open()
+    except TsumugiError as exc:
+        log.error("Jobs of schedules wait until the ledger is there: %s", exc)  # noqa: TRY400 - the text says it all
+
+
+def _on_worker_init(sender: Any = None, **_kwargs: object) -> None:
+    state = state_of(sender.app)
+    try:
+        heart = Heart(
+            state.ledger,
+            state.namespace,
+            WORKER,
+            state.settings.heartbeat,
+            state.clock,
+            sender.hostname,
+            functools.partial(inventory.take, sender.app),
+        )
+    except TsumugiError as exc:
+        log.error("This worker keeps no heartbeat: %s", exc)  # noqa: TRY400 - the text says it all
+        return
+    here.node_id, here.hostname = heart.id, sender.hostname
+    heart.start()
+    _hearts.append(heart)
+
+
+def _on_child(**_kwargs: object) -> None:
+    events.forget_parent()
+
+
+def _on_shutdown(**_kwargs: object) -> None:
+    while _hearts:
+        _hearts.pop().stop()
