@@ -5,7 +5,6 @@ Source: section 4 of the contract.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ MAX_FACTOR = 1000
 #: kind -> key -> default; None: the key must be given.
 KINDS: dict[str, dict[str, Any]] = {
     "exponential": {"baseMs": 1000, "factor": 2, "maxMs": 3_600_000, "jitter": True},
-    "fixed": {"delayMs": None, "jitter": False},
+    "fixed": {"delayMs": None, "jitter": True},
 }
 
 
@@ -32,7 +31,7 @@ def _ms(low: int) -> tuple[str, Callable[[Any], bool]]:
 def _is_factor(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return math.isfinite(value) and 1 <= value <= MAX_FACTOR
+    return 1 <= value <= MAX_FACTOR  # NaN is not, and neither is infinity
 
 
 _RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {

@@ -81,9 +81,10 @@ def read_keys(
         if key is None:
             hint = guess(written, [s for s, k in spelled.items() if k not in reasons])
             accepted = f"one of the keys {', '.join(sorted(known))}"
-            report.say(f"{written}", f"{shown(written)}, an unknown key", accepted, hint)
+            name = written if isinstance(written, str) else shown(written)
+            report.say(name, f"{shown(written)}, an unknown key", accepted, hint)
         elif key in reasons:
-            report.add(f"{written}", value, f"no {key}", reasons[key])
+            report.add(written, value, f"no {key}", reasons[key])
         elif key in read:
             report.say(key, f"{key!r} and {snake(key)!r}", "one spelling of the key", "delete one")
         else:
