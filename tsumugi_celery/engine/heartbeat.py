@@ -165,7 +165,7 @@ class Watch:
         self.gone = frozenset(gone)
 
     def is_gone(self, node_id: str) -> bool:
-        """Return whether a node named by a row of work is gone; one without a row of its own is too, in time."""
+        """Return whether a node that holds work is gone; one without a row is, in time."""
         if node_id in self.gone:
             return True
         return node_id not in self._roles and self._silent(node_id, -1, BEAT)

@@ -155,9 +155,9 @@ def _ask_backend(cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> None:
     if silent and cycle.namespace not in _said_untracked:
         _said_untracked.add(cycle.namespace)
         log.error(
-            "No worker reports what becomes of the jobs (%s, for example), and no result backend knows of them: "
-            "'skip' cannot hold a schedule back. Import tsumugi_celery in the app module that the workers load, "
-            "with the same tsumugi_database_url as beat.",
+            "No worker reports what becomes of the jobs (%s, for example), and no result backend "
+            "knows of them: 'skip' cannot hold a schedule back. Import tsumugi_celery in the app "
+            "module that the workers load, with the same tsumugi_database_url as beat.",
             silent[0],
             extra={"action": "worker.untracked"},
         )

@@ -143,8 +143,9 @@ def _moved(
 
 
 def _as_is(row: Row[Any]) -> dict[str, Any]:
-    columns = "active registered_at first_at next_at accounted_until n_delay last_skipped_at stretch_first stretch_cause"
-    return {name: getattr(row, name) for name in columns.split()}
+    when = "active registered_at first_at next_at accounted_until"
+    missed = "n_delay last_skipped_at stretch_first stretch_cause"
+    return {name: getattr(row, name) for name in f"{when} {missed}".split()}
 
 
 def _next_after(

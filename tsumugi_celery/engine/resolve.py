@@ -125,7 +125,8 @@ class Resolver:
 
     def _timed_out(self) -> PayloadTimeout:
         return PayloadTimeout(
-            f"the payload callable took longer than {self.timeout:g} s (tsumugi_payload_timeout) and was given up"
+            f"the payload callable took longer than {self.timeout:g} s (tsumugi_payload_timeout) "
+            "and was given up"
         )
 
     def _still_busy(self) -> PayloadTimeout:

@@ -69,7 +69,8 @@ def read_settings(app: Celery) -> Settings:
             or not math.isfinite(value)
             or value < least
         ):
-            accepted = f"a{' whole' if whole else ''} number{'' if whole else ' of seconds'}, {least} or more"
+            kind = "a whole number" if whole else "a number of seconds"
+            accepted = f"{kind}, {least} or more"
             problems.append(Problem("settings", PREFIX + field.name, repr(value)[:60], accepted))
             continue
         values[field.name] = value if whole else float(value)

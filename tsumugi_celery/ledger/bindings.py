@@ -33,7 +33,7 @@ def ensure(connection: Connection, namespace: str, name: str) -> None:
 
 
 def lock(connection: Connection, namespace: str, names: Sequence[str]) -> None:
-    """Lock the rows of bindings for the rest of the transaction; names in order, so that nobody deadlocks."""
+    """Lock the rows of bindings until the commit; names in order, so that nobody deadlocks."""
     for name in names:
         ensure(connection, namespace, name)
         connection.execute(

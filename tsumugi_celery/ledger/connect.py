@@ -43,7 +43,10 @@ def read_url(text: object) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as exc:
-        msg = f"tsumugi_database_url cannot be read as a database URL. {example}; see SQLAlchemy's Database URLs."
+        msg = (
+            f"tsumugi_database_url cannot be read as a database URL. {example}; "
+            "see SQLAlchemy's Database URLs."
+        )
         raise LedgerError(msg) from exc
     name, _, driver = url.drivername.partition("+")
     backend = ALIASES.get(name, name)
@@ -81,7 +84,8 @@ def make_engine(url: URL) -> Engine:
             "keepalives_interval": 5,
             "keepalives_count": 3,
             "tcp_user_timeout": READ_TIMEOUT * 1000,
-            "options": f"-c lock_timeout={BUSY_TIMEOUT * 1000} -c statement_timeout={READ_TIMEOUT * 1000}"
+            "options": f"-c lock_timeout={BUSY_TIMEOUT * 1000}"
+            f" -c statement_timeout={READ_TIMEOUT * 1000}"
             " -c idle_in_transaction_session_timeout=60000 -c timezone=UTC",
         }
     else:
@@ -133,7 +137,10 @@ def check_sqlite_folder(url: URL) -> None:
         problem = "it cannot be written to by this user. Give the right to write"
     else:
         return
-    msg = f"The ledger cannot be kept in {path}: {problem}, or set tsumugi_database_url to another place."
+    msg = (
+        f"The ledger cannot be kept in {path}: {problem}, "
+        "or set tsumugi_database_url to another place."
+    )
     raise LedgerError(msg)
 
 

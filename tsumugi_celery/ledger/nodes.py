@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def register(connection: Connection, **values: object) -> None:
-    """Add a node: id, namespace, role ('beat' or 'worker'), hostname, pid, started_at, seen_at, info."""
+    """Add a node; `role` is 'beat' or 'worker', times are epoch ms."""
     connection.execute(insert(t).values(**values))
 
 

@@ -103,7 +103,7 @@ def record_fired(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> N
 
     Args:
         connection: a transaction that writes.
-        rows: mappings with schedule_id, scheduled_at, fired_at, job_id, run_id (job_id or run_id is None).
+        rows: mappings with schedule_id, scheduled_at, fired_at, and job_id or run_id.
     """
     if not rows:
         return

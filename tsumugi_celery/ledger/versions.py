@@ -34,14 +34,14 @@ def open_database(ledger: Ledger) -> None:
             strangers = _ours(connection) if found is None else []
     except DBAPIError as exc:
         msg = (
-            f"The ledger {ledger} cannot be opened: {exc.orig}. Check that the database runs and that "
-            "tsumugi_database_url names it."
+            f"The ledger {ledger} cannot be opened: {exc.orig}. Check that the database runs "
+            "and that tsumugi_database_url names it."
         )
         raise LedgerError(msg) from exc
     if found is None and strangers:
         msg = (
-            f"The database {ledger} has the tables {', '.join(strangers)} but no {VERSION_TABLE}: they were not "
-            "made by this package. Set tsumugi_database_url to another database."
+            f"The database {ledger} has the tables {', '.join(strangers)} but no {VERSION_TABLE}: "
+            "they were not made by this package. Set tsumugi_database_url to another database."
         )
         raise LedgerError(msg)
     if found is None:
@@ -119,10 +119,10 @@ def _ours(connection: Connection) -> list[str]:
 def _mismatch(ledger: Ledger, found: str) -> str:
     if found > HEAD:
         return (
-            f"The tables of the ledger {ledger} are of version {found}; this tsumugi-celery knows versions up to "
-            f"{HEAD}. Install the tsumugi-celery that made them, or a newer one."
+            f"The tables of the ledger {ledger} are of version {found}; this tsumugi-celery knows "
+            f"versions up to {HEAD}. Install the tsumugi-celery that made them, or a newer one."
         )
     return (
-        f"The tables of the ledger {ledger} are of version {found}; this tsumugi-celery needs version {HEAD}. "
-        "Back up the database, then run: celery -A <your app> tsumugi migrate"
+        f"The tables of the ledger {ledger} are of version {found}; this tsumugi-celery needs "
+        f"version {HEAD}. Back up the database, then run: celery -A <your app> tsumugi migrate"
     )

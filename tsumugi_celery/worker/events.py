@@ -1,4 +1,4 @@
-"""Where Celery says what became of a task, in the child and in the main process (protocol step 7)."""
+"""Where Celery says what became of a task, in child and main process (protocol step 7)."""
 
 from __future__ import annotations
 

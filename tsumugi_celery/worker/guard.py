@@ -199,8 +199,9 @@ def _say_other_ledger(state: AppState, header: Mapping[str, Any]) -> None:
     if other not in _said:
         _said.add(other)
         log.error(
-            "This worker keeps another ledger (%s) than the beat that sent the job (%s): the job runs untracked. "
-            "Give both the same tsumugi_database_url; a relative SQLite path depends on the folder.",
+            "This worker keeps another ledger (%s) than the beat that sent the job (%s): the job "
+            "runs untracked. Give both the same tsumugi_database_url; a relative SQLite path "
+            "depends on the folder.",
             state.ledger,
             other,
             extra={"action": "worker.other_ledger"},

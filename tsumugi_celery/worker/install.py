@@ -36,7 +36,7 @@ def install(app: Celery) -> None:
 
 
 def connect() -> None:
-    """Have Celery call this module when a worker starts; called once, when the package is imported."""
+    """Have Celery call this module when a worker starts; called when the package is imported."""
     signals.celeryd_init.connect(_on_celeryd_init, weak=False, dispatch_uid="tsumugi-celeryd-init")
     signals.worker_init.connect(_on_worker_init, weak=False, dispatch_uid="tsumugi-worker-init")
     signals.worker_process_init.connect(_on_child, weak=False, dispatch_uid="tsumugi-child")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An attempt that has ended: of which occurrence, its number, and when it began and ended (epoch ms)."""
+    """An attempt that has ended: whose, its number, when it began and ended (epoch ms)."""
 
     occurrence_id: str
     attempt: int
