@@ -93,7 +93,7 @@ def _age(row: Row[Any], now: int) -> int:
 
 
 def _due(row: Row[Any], now: int, after: float) -> bool:
-    return _age(row, now) > after * 1000 * 2**row.republished
+    return bool(_age(row, now) > after * 1000 * 2**row.republished)
 
 
 def _is_empty(cycle: Cycle, queue: str | None) -> bool:
