@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ FULL = {
     "guarantee": "at-most-once",
     "options": {"headers": {"a": 1}, "ignore_result": True},
 }
-BAD_INTEGERS = [0, -1, True, 1.0, math.nan, "1", 10**30, []]
+BAD_INTEGERS: list[Any] = [0, -1, True, 1.0, math.nan, "1", 10**30, []]
 
 
 def bind(entry, name="Sync"):
@@ -154,6 +155,6 @@ def test_a_flow_is_a_function_of_one_argument(build):
 
 def test_a_task_is_no_builder():
     app = new_app()
-    task = app.task(FLOWS["REPORT"], name="proj.t")
+    task = app.task(FLOWS["REPORT"], name="proj.t", shared=False)
     for build in (task, task.s(1)):
         assert [one.key for one in problems({}, flows={"A": build})] == ["build"]

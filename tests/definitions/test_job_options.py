@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -11,14 +12,14 @@ from tsumugi_celery.core.backoff import Backoff
 from tsumugi_celery.core.keys import snake
 from tsumugi_celery.core.options import MAX_SPAN_MS, MAX_TIMEOUT_MS
 
-NO_INTEGER = [True, False, 1.0, math.nan, math.inf, "1", None, [], {}]
+NO_INTEGER: list[Any] = [True, False, 1.0, math.nan, math.inf, "1", None, [], {}]
 RANGES = {
     "maxAttempts": (1, 1000),
     "timeoutMs": (1, MAX_TIMEOUT_MS),
     "priority": (0, 9),
     "expiresMs": (1, MAX_SPAN_MS),
 }
-BAD_KEYS = ["", "x" * 256, 5, None, True, b"x", ["x"], lambda _: "x"]
+BAD_KEYS: list[Any] = ["", "x" * 256, 5, None, True, b"x", ["x"], lambda _: "x"]
 FIELDS = {
     "maxAttempts": "max_attempts",
     "timeoutMs": "timeout_ms",

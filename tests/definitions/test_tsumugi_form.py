@@ -6,6 +6,7 @@ import functools
 import math
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from celery.beat import BeatLazyFunc
@@ -164,7 +165,7 @@ def test_no_schedules_are_no_problem():
 
 def test_a_binding_is_a_declared_name_a_task_name_or_a_task():
     app = new_app()
-    task = app.task(FLOWS["REPORT"], name="proj.t")
+    task = app.task(FLOWS["REPORT"], name="proj.t", shared=False)
     declared = read({**JOB, "binding": "Mail"})
     named = read({**JOB, "binding": "proj.poll"})
     given = read({**JOB, "binding": task, "payload": [1]}, app=app)
@@ -322,7 +323,7 @@ def test_what_cannot_make_a_payload_is_refused(payload):
 
 def test_a_task_or_signature_is_no_payload():
     app = new_app()
-    task = app.task(FLOWS["REPORT"], name="proj.t")
+    task = app.task(FLOWS["REPORT"], name="proj.t", shared=False)
     for payload in (task, task.s(1)):
         assert "here and now" in only_problem({**JOB, "payload": payload}).hint
 
@@ -355,7 +356,7 @@ def test_the_serializer_is_the_schedules_the_tasks_or_the_apps():
     assert read({**JOB, "payload": odd, "options": {"serializer": "pickle"}}).payload.kwargs == odd
     app = new_app()
 
-    @app.task(name="proj.pickled", serializer="pickle")
+    @app.task(name="proj.pickled", serializer="pickle", shared=False)
     def pickled(x):
         return x
 
@@ -370,7 +371,7 @@ def test_an_unknown_serializer_is_refused():
 
 
 def test_later_changes_do_no_harm():
-    payload = {"rows": [1, {"deep": [2]}]}
+    payload: dict[str, Any] = {"rows": [1, {"deep": [2]}]}
     headers = {"a": [1]}
     entry = {**JOB, "payload": payload, "options": {"headers": headers}}
     definition = read(entry)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timezone, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from celery.schedules import BaseSchedule, crontab, schedule, solar
 
 from tsumugi_celery.core.cron import CronFields
+from tsumugi_celery.core.wording import shown
 from tsumugi_celery.core.zones import ZoneError, load_zone
 
 #: What a subclass may override to have other times.
@@ -30,11 +30,14 @@ def crontab_fields(value: Any) -> CronFields:
             value.day_of_week,
         )
     )
-    # WallClock may remember answers by the text, so it says all there is to say.
-    text = " ".join(
-        ",".join(map(str, numbers)) for numbers in (minutes, hours, days, months, weekdays)
-    )
-    return CronFields(minutes, hours, days, months, weekdays, False, f"crontab {text}")  # noqa: FBT003
+    # Shown, not read: that its day fields are AND-ed, five fields of cron could not say.
+    text = shown(value)
+    return CronFields(minutes, hours, days, months, weekdays, False, text)  # noqa: FBT003
+
+
+def sets_of(fields: CronFields) -> tuple[tuple[int, ...], ...]:
+    """Return the values of the five fields."""
+    return fields.minutes, fields.hours, fields.days, fields.months, fields.weekdays
 
 
 def same_everywhere(zone: tzinfo) -> tzinfo:
@@ -43,7 +46,7 @@ def same_everywhere(zone: tzinfo) -> tzinfo:
     Celery's zone may be a ZoneInfo, one of pytz, a fixed offset, or the system's own.
     """
     if zone is timezone.utc:
-        return ZoneInfo("UTC")
+        return load_zone("UTC")
     try:
         return load_zone(getattr(zone, "key", None) or getattr(zone, "zone", None))
     except ZoneError:

@@ -1,56 +1,35 @@
-"""The door for Celery's schedule objects that are asked rather than computed.
+"""Times of Celery's schedule objects that are found by asking them.
 
-Source: `celery/schedules.py`. A schedule there answers "how long from now", with a clock of its
-own. Here the clock is pinned to the moment in question, on a copy, so that the answer depends on
-that moment alone.
+The ledger looks at a schedule's times again and again, from different moments, and must find the
+same ones. A schedule object need not have such times: one that says "an hour after the last run"
+has others for every moment it is asked at. So each kind has a door of its own.
 """
 
 from __future__ import annotations
 
-import threading
-from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tsumugi_celery.core.timing import Stretch
 
-#: What Celery's own beat waits when a schedule does not say for how long.
-DEFAULT_DELAY_MS = 300_000
+if TYPE_CHECKING:
+    from tsumugi_celery.definitions.pinned import Pinned
+
 #: More occurrences than this in one gap are estimated: each costs a call of Celery's code.
 MAX_COUNTED = 10_000
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MILLISECOND = timedelta(milliseconds=1)
+DAY_MS = 86_400_000
+_QUARTER_MS = DAY_MS // 4
+_HOUR_MS = DAY_MS // 24
+_SECOND_MS = 1000
+#: How often a search for a solar event may come to nothing; each looks a year ahead.
+_MAX_SEARCHES = 4
 
 
-class _Pinned:
-    """A Celery schedule whose clock stands still where it is told to."""
+class EstimateTiming:
+    """Times of a schedule that has the same ones from wherever it is asked."""
 
-    def __init__(self, schedule: Any, app: Any) -> None:
-        self._schedule = schedule
-        self._app = app
-        # solar keeps the observer it computes with, and copies share it.
-        self._lock = threading.Lock()
-
-    def _moment(self, ms: int) -> datetime:
-        # Relative schedules round on the wall clock of the app, as Celery's `app.now` has it.
-        return (_EPOCH + ms * _MILLISECOND).astimezone(self._app.timezone)
-
-    def _at(self, ms: int) -> Any:
-        """Return a copy of the schedule to which it is `ms`."""
-        moment = self._moment(ms)
-        # Not copy.copy: it goes by __reduce__, which subclasses inherit but do not fit.
-        if not hasattr(self._schedule, "__dict__"):
-            return self._schedule
-        pinned = object.__new__(type(self._schedule))
-        pinned.__dict__.update(vars(self._schedule))
-        pinned.app = self._app
-        # Both: a class may bring a clock of its own by either.
-        pinned.__dict__["nowfun"] = pinned.__dict__["now"] = lambda: moment
-        return pinned
-
-
-class EstimateTiming(_Pinned):
-    """Times of a schedule that says how long it is to the next one (solar, relative, custom)."""
+    def __init__(self, pinned: Pinned) -> None:
+        self._pinned = pinned
 
     def next_after(self, ms: int) -> int | None:
         """Return the first time after `ms`, epoch ms.
@@ -59,17 +38,10 @@ class EstimateTiming(_Pinned):
             Exception: whatever the schedule raises.
             ValueError: the schedule names no time after `ms`.
         """
-        with self._lock:
-            remaining = self._at(ms).remaining_estimate(self._moment(ms))
-        # Rounded up, so that the same event is not found again from just before it.
-        found = ms + -(-remaining // _MILLISECOND)
+        found = self._pinned.next_after(ms)
         if found <= ms:
-            raise ValueError(
-                f"{self._schedule!r} names {remaining} as the time until its next occurrence; "
-                f"remaining_estimate must return a positive timedelta when it is asked at the "
-                f"moment of the last one"
-            )
-        return int(found)
+            raise ValueError(f"the schedule named {found} as its next time after {ms} (epoch ms)")
+        return found
 
     def stretch(self, after_ms: int, until_ms: int) -> Stretch | None:
         """Return the times in (`after_ms`, `until_ms`]; None when there is none.
@@ -104,17 +76,68 @@ class EstimateTiming(_Pinned):
         return None if found is None or found > until_ms else found
 
 
-class PolledTiming(_Pinned):
+class SolarTiming(EstimateTiming):
+    """Times of a `celery.schedules.solar`, in whole seconds.
+
+    The instant computed for an event differs by some milliseconds with the moment the search
+    starts from, and a search that starts just before an event may miss it. So each event is
+    computed in one way only: by a search that starts a quarter of a day before the UTC day it
+    falls into.
+    """
+
+    def __init__(self, pinned: Pinned) -> None:
+        super().__init__(pinned)
+        self._days: dict[int, tuple[int, ...]] = {}
+
+    def next_after(self, ms: int) -> int | None:
+        """Return the first event after `ms`, epoch ms; None if the sun never comes to it.
+
+        Raises:
+            Exception: whatever the search raises.
+        """
+        day = ms // DAY_MS * DAY_MS
+        for _ in range(_MAX_SEARCHES):
+            for start in (day, day + DAY_MS, day + 2 * DAY_MS):
+                found = next((event for event in self._events(start) if event > ms), None)
+                if found is not None:
+                    return found
+            # None for days: midnight sun or polar night. Go on where it ends.
+            day = self._pinned.next_after(day + 2 * DAY_MS) // DAY_MS * DAY_MS - DAY_MS
+        return None
+
+    def _events(self, day: int) -> tuple[int, ...]:
+        """Return the events in (`day`, `day` + 1 day]."""
+        if day not in self._days:
+            found = []
+            event = self._search(day - _QUARTER_MS)
+            while event <= day + DAY_MS:
+                if event > day:
+                    found.append(event)
+                event = self._search(event + _HOUR_MS)
+            # A handful of days is in use at a time: those around now.
+            if len(self._days) > MAX_COUNTED:
+                self._days.clear()
+            self._days[day] = tuple(found)
+        return self._days[day]
+
+    def _search(self, ms: int) -> int:
+        return self._pinned.next_after(ms) // _SECOND_MS * _SECOND_MS
+
+
+class PolledTiming:
     """Times of a schedule that can only be asked whether it is due now.
 
-    A class that overrides `is_due` may decide by anything at all, so it has no times to list and
-    none to count: it is asked again and again, as Celery's own beat does.
+    A class may decide by anything at all, so it has no times to list and none to count: it is
+    asked again and again, as Celery's own beat does.
 
     Attributes:
         polled: marks the class for the engine.
     """
 
     polled = True
+
+    def __init__(self, pinned: Pinned) -> None:
+        self._pinned = pinned
 
     def ask(self, last_run_ms: int, now_ms: int) -> tuple[bool, int]:
         """Return whether the schedule is due, and after how many ms to ask again.
@@ -126,9 +149,7 @@ class PolledTiming(_Pinned):
         Raises:
             Exception: whatever the schedule raises.
         """
-        with self._lock:
-            due, delay = self._at(now_ms).is_due(self._moment(last_run_ms))
-        return bool(due), _delay_ms(delay)
+        return self._pinned.ask(last_run_ms, now_ms)
 
     def next_after(self, ms: int) -> int | None:
         """Return when to ask next for a schedule that last ran at `ms`: it may be due then.
@@ -138,12 +159,6 @@ class PolledTiming(_Pinned):
         """
         return ms + self.ask(ms, ms)[1]
 
-    def stretch(self, after_ms: int, until_ms: int) -> Stretch | None:  # noqa: ARG002
+    def stretch(self, after_ms: int, until_ms: int) -> Stretch | None:  # noqa: ARG002 - the protocol's
         """Return None: what was missed cannot be known."""
         return None
-
-
-def _delay_ms(delay: object) -> int:
-    if isinstance(delay, bool) or not isinstance(delay, (int, float)) or delay != delay:  # noqa: PLR0124
-        return DEFAULT_DELAY_MS
-    return max(int(min(delay * 1000, DEFAULT_DELAY_MS * 1000)), 1)

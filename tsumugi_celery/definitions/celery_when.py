@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from celery.schedules import crontab, schedule, solar
 
-from tsumugi_celery.core.cron import occurs
 from tsumugi_celery.core.timing import Timing, wall_clock
 from tsumugi_celery.core.upcoming import MAX_EVERY_MS
+from tsumugi_celery.core.wording import shown
 from tsumugi_celery.definitions.celery_kinds import (
     behaves_as,
     crontab_fields,
     overrides_is_due,
     same_everywhere,
+    sets_of,
 )
-from tsumugi_celery.definitions.celery_timing import EstimateTiming, PolledTiming
+from tsumugi_celery.definitions.celery_timing import EstimateTiming, PolledTiming, SolarTiming
+from tsumugi_celery.definitions.pinned import Pinned
+from tsumugi_celery.definitions.relative import relative_timing
 from tsumugi_celery.definitions.when import Every, When
 
 if TYPE_CHECKING:
@@ -49,8 +52,8 @@ class CeleryWhen:
 
     @property
     def text(self) -> str:
-        """The repr that Celery's own beat logs."""
-        return str(repr(self.celery_schedule))
+        """The repr that Celery's own beat logs, shortened."""
+        return shown(self.celery_schedule)
 
     @cached_property
     def zone(self) -> tzinfo:
@@ -70,19 +73,42 @@ class CeleryWhen:
         # A zone without a name may have an address in its repr.
         zone = self.zone_name or type(self.zone).__name__
         if behaves_as(kind, crontab):
-            return ("crontab", crontab_fields(self.celery_schedule), zone)
+            return ("crontab", sets_of(crontab_fields(self.celery_schedule)), zone)
         state = getattr(self.celery_schedule, "__dict__", {})
         kept = {key: value for key, value in state.items() if key not in _PASSING}
         return (kind, kept, None if kind is solar else zone)
 
-    def timing(self, first_ms: int) -> Timing:  # noqa: ARG002 - they have no phase of ours
-        """Return the times, by the narrowest door that keeps Celery's meaning."""
+    def timing(self, first_ms: int) -> Timing:
+        """Return the times, by the narrowest door that keeps Celery's meaning.
+
+        Args:
+            first_ms: when the schedule was registered, epoch ms.
+
+        Raises:
+            Exception: whatever a schedule class of the user's own raises when it is asked.
+        """
         kind = type(self.celery_schedule)
         if behaves_as(kind, crontab):
             return wall_clock(crontab_fields(self.celery_schedule), self.zone)
+        if behaves_as(kind, solar):
+            return self._solar
         if overrides_is_due(kind):
-            return PolledTiming(self.celery_schedule, self.app)
-        return EstimateTiming(self.celery_schedule, self.app)
+            return PolledTiming(self._pinned)
+        if behaves_as(kind, schedule):
+            every = self.celery_schedule.run_every
+            first = self._pinned.next_after(first_ms)
+            return relative_timing(first_ms, first, every, self.zone)
+        found = self._pinned.next_after(first_ms)
+        steady = found > first_ms and self._pinned.next_after(found - 1) == found
+        return EstimateTiming(self._pinned) if steady else PolledTiming(self._pinned)
+
+    @cached_property
+    def _pinned(self) -> Pinned:
+        return Pinned(self.celery_schedule, self.app)
+
+    @cached_property
+    def _solar(self) -> SolarTiming:
+        return SolarTiming(self._pinned)
 
 
 def read_celery_when(given: Mapping[str, Any], app: Any, report: Report) -> When | None:
@@ -118,7 +144,8 @@ def _read_object(value: Any, app: Any, report: Report) -> When | None:
             return None
         if not value.relative and behaves_as(type(value), schedule):
             return Every(every_ms)
-    if isinstance(value, crontab) and not occurs(crontab_fields(value)):
+    # Celery has seen to it that one of the months has one of the days, but not to empty fields.
+    if isinstance(value, crontab) and not all(sets_of(crontab_fields(value))):
         report.add("schedule", value, "a crontab that occurs", "one of its fields has no values")
         return None
     return CeleryWhen(value, app)

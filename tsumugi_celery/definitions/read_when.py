@@ -34,7 +34,7 @@ def read_when(given: Mapping[str, Any], report: Report) -> When | None:
             "exactly one of the two",
             "such as everyMs=60_000 or cron='0 9 * * *'",
         )
-    zone = ZoneInfo("UTC")
+    zone = load_zone("UTC")
     if "timeZone" in given:
         zone = _read_zone(given["timeZone"], report) or zone
         if has_every and not has_cron:
