@@ -21,6 +21,7 @@ FULL = {
     "guarantee": "at-most-once",
     "options": {"headers": {"a": 1}, "ignore_result": True},
 }
+NO_DICT: list[Any] = [None, 5, [], "x"]
 BAD_INTEGERS: list[Any] = [0, -1, True, 1.0, math.nan, "1", 10**30, []]
 
 
@@ -76,7 +77,7 @@ def test_a_schedules_backoff_may_rest_on_the_bindings_attempts():
     [
         *[({"shards": value}, "shards") for value in [*BAD_INTEGERS, 1025, None]],
         *[({"queue": value}, "queue") for value in ["", 5, None, "q" * 256, ["q"]]],
-        *[({"policy": value}, "policy") for value in [None, 5, [], "x"]],
+        *[({"policy": value}, "policy") for value in NO_DICT],
         *[
             ({"policy": {"perKeyConcurrency": value}}, "policy.perKeyConcurrency")
             for value in [*BAD_INTEGERS, None]

@@ -29,6 +29,8 @@ FIELDS = {
     "guarantee": "guarantee",
 }
 
+BAD_GUARANTEES: list[Any] = ["at_least_once", "AT-MOST-ONCE", "", None, 1, True, []]
+BAD_BACKOFFS: list[Any] = [None, 1000, "exponential", True, [], math.nan]
 REFUSED = [
     *[
         (key, value)
@@ -36,8 +38,8 @@ REFUSED = [
         for value in [*NO_INTEGER, low - 1, -(10**30), high + 1, 10**30]
     ],
     *[("concurrencyKey", value) for value in BAD_KEYS],
-    *[("guarantee", value) for value in ["at_least_once", "AT-MOST-ONCE", "", None, 1, True, []]],
-    *[("backoff", value) for value in [None, 1000, "exponential", True, [], math.nan]],
+    *[("guarantee", value) for value in BAD_GUARANTEES],
+    *[("backoff", value) for value in BAD_BACKOFFS],
 ]
 
 
