@@ -6,6 +6,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from celery.result import denied_join_result
 from kombu.exceptions import OperationalError
 
 from tsumugi_celery.core.reasons import reason
@@ -50,8 +51,15 @@ class Sender:
         Returns:
             For each message None, or why it was not sent, certainly or possibly.
         """
+        connected = self._producer is not None
+        # No result backend is asked to listen for results: beat waits for none, and one that is
+        # away would hold up the send.
+        with denied_join_result():
+            return self._send_all(messages, again=connected)
+
+    def _send_all(self, messages: Sequence[Outgoing], *, again: bool) -> list[Exception | None]:
         outcome, broken = self._attempt(messages)
-        if broken is not None:
+        if broken is not None and again:
             log.info(
                 "The broker connection is replaced: %s",
                 reason(broken),
@@ -95,28 +103,16 @@ class Sender:
     def _ready(self) -> Producer:
         if self._producer is None:
             self._connection = self.app.connection_for_write(
-                connect_timeout=self.timeout, transport_options=self._transport_options()
+                connect_timeout=self.timeout,
+                transport_options=bounded_options(
+                    self.app, self.app.conf.broker_write_url, self.timeout
+                ),
             )
             self._connection.ensure_connection(
                 max_retries=1, interval_start=0, timeout=self.timeout
             )
             self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
         return cast("Producer", self._producer)
-
-    def _transport_options(self) -> dict[str, Any]:
-        options = dict(self.app.conf.broker_transport_options or {})
-        name = (self.app.conf.broker_write_url or self.app.conf.broker_url or "amqp").partition(
-            ":"
-        )[0]
-        if name.startswith(("redis", "rediss", "valkey", "sentinel")):
-            options.setdefault("socket_connect_timeout", self.timeout)
-            options.setdefault("socket_timeout", self.timeout)
-        elif name.startswith(("amqp", "pyamqp")):
-            # Without confirms a publish only proves that bytes left this machine.
-            options["confirm_publish"] = True
-            options.setdefault("read_timeout", self.timeout)
-            options.setdefault("write_timeout", self.timeout)
-        return options
 
     def _is_broken(self, error: Exception) -> bool:
         if isinstance(error, _CONNECTION_ERRORS):
@@ -125,3 +121,25 @@ class Sender:
         if connection is None:
             return False
         return isinstance(error, (*connection.connection_errors, *connection.channel_errors))
+
+
+def bounded_options(app: Celery, url: object, timeout: float) -> dict[str, Any]:
+    """Return the transport options of the app, with every wait of the transport bounded.
+
+    Args:
+        app: the Celery app.
+        url: where the connection leads to; None: the app's `broker_url`.
+        timeout: the bound, in seconds; what the app sets itself stays.
+    """
+    options = dict(app.conf.broker_transport_options or {})
+    first = url or app.conf.broker_url or "amqp"
+    name = str(first[0] if isinstance(first, (list, tuple)) else first).partition(":")[0]
+    if name.startswith(("redis", "rediss", "valkey", "sentinel")):
+        options.setdefault("socket_connect_timeout", timeout)
+        options.setdefault("socket_timeout", timeout)
+    elif name.startswith(("amqp", "pyamqp")):
+        # Without confirms a publish only proves that bytes left this machine.
+        options["confirm_publish"] = True
+        options.setdefault("read_timeout", timeout)
+        options.setdefault("write_timeout", timeout)
+    return options

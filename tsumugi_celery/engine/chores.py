@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
 from tsumugi_celery.engine import facts
 from tsumugi_celery.engine.heartbeat import Watch
 from tsumugi_celery.engine.lost import find_lost
 from tsumugi_celery.engine.mend import mend
 from tsumugi_celery.engine.reap import reap
 from tsumugi_celery.engine.recover import take_over
+from tsumugi_celery.engine.register import restore
 from tsumugi_celery.engine.release import release
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds between two looks at the next times of all schedules.
 MEND_EVERY = 600.0
+#: Seconds between two looks for rows of schedules that have vanished.
+RESTORE_EVERY = 10.0
 #: How far the wall clock may run from the monotonic one before it is taken to have been set, ms.
 JUMP = 2000
 
@@ -43,16 +48,22 @@ class Chores:
             (min(1.0, settings.presumed_gone / 10), self.look_after_others),
             (min(5.0, settings.republish_after / 4), self.find_lost),
             (MEND_EVERY, self.mend),
+            (RESTORE_EVERY, self.restore),
         ]
         self._next = [0.0] * len(self._every)
         self._offset: int | None = None
 
     def run(self) -> None:
         """Do the chores whose time has come."""
-        self._notice_jump()
         for index, (interval, chore) in enumerate(self._every):
             if self.cycle.clock.monotonic() >= self._next[index]:
-                chore()
+                try:
+                    chore()
+                except SQLAlchemyError:
+                    raise
+                except Exception:
+                    # One row that a chore cannot deal with must not end beat, nor the other chores.
+                    log.exception("A chore failed", extra={"action": "chore.failed"})
                 self._next[index] = self.cycle.clock.monotonic() + interval
 
     def next_in(self) -> float:
@@ -92,6 +103,7 @@ class Chores:
                 node_id=cycle.heart.id,
                 now=cycle.clock.now(),
                 limit=cycle.settings.batch_size,
+                in_hand=cycle.in_hand(),
             )
         )
         facts.recovered(log, claims)
@@ -119,7 +131,21 @@ class Chores:
         )
         facts.mended(log, mended)
 
-    def _notice_jump(self) -> None:
+    def restore(self) -> None:
+        """Register anew what somebody deleted from the ledger by hand."""
+        cycle = self.cycle
+        try:
+            result = cycle.ledger.transact(
+                lambda connection: restore(
+                    connection, cycle.namespace, cycle.plans, now=cycle.clock.now()
+                )
+            )
+        except IntegrityError:
+            return  # another beat was first
+        facts.restored(log, result)
+
+    def notice_jump(self) -> None:
+        """Look at everything anew when the wall clock was set."""
         clock = self.cycle.clock
         offset = clock.now() - int(clock.monotonic() * 1000)
         if self._offset is not None and abs(offset - self._offset) > JUMP:

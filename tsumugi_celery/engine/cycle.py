@@ -131,18 +131,26 @@ class Cycle:
         """
         self.woken.clear()
         try:
+            self.chores.notice_jump()
             self.dispatcher.settle()
             self.collect()
-            self.chores.run()
+            # What is due goes first: no chore, however slow or broken, makes a schedule late.
             if self._is_time():
                 self.claim_all()
                 self._look_ahead()
+            self.chores.run()
         except SQLAlchemyError as exc:
             if not self._away:
                 log.error(  # noqa: TRY400 - the traceback says no more
                     "The ledger is away; nothing is started until it is back: %s", reason(exc)
                 )
             self._away = True
+            self._polled = None
+            return AWAY_WAIT
+        except Exception:
+            # A scheduler that ends is worse than one that complains: it goes on with the next tick,
+            # and what it had claimed is taken up again as forgotten.
+            log.exception("A tick failed", extra={"action": "tick.failed"})
             self._polled = None
             return AWAY_WAIT
         if self._away:
@@ -201,6 +209,10 @@ class Cycle:
                 self._note([self.dispatcher.fail(claim, error)])
         if ready:
             self._note(self.dispatcher.send(ready))
+
+    def in_hand(self) -> set[str]:
+        """Return the ids of the claims that this beat is still working on."""
+        return self.resolver.in_hand() | self.dispatcher.in_hand()
 
     def clock_was_set(self) -> None:
         """Look at everything anew after the clock jumped."""

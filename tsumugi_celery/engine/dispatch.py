@@ -15,7 +15,7 @@ from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.engine import message
 from tsumugi_celery.engine.broker import Sender
 from tsumugi_celery.engine.message import Outgoing
-from tsumugi_celery.engine.plan import serializer_of
+from tsumugi_celery.engine.plan import RETRY, serializer_of
 from tsumugi_celery.engine.routing import header, with_header
 from tsumugi_celery.ledger import occurrences, schedules
 from tsumugi_celery.ledger.schema import occurrence
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from tsumugi_celery.engine.settings import Settings
     from tsumugi_celery.ledger.ledger import Ledger
 
+    #: A claim, and the arguments to send it with.
+    Ready = tuple[Claim, tuple[Any, ...], dict[str, Any]]
+
 log = logging.getLogger(__name__)
+
+#: When the next attempt of a job is sent again after it could not be sent, ms.
+SEND_AGAIN = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +86,22 @@ class Dispatcher:
         """How many outcomes the ledger has not taken yet."""
         return len(self._unsettled)
 
-    def send(self, ready: Sequence[tuple[Claim, tuple[Any, ...], dict[str, Any]]]) -> list[Outcome]:
-        """Send claims whose arguments are known, and settle them.
+    def in_hand(self) -> set[str]:
+        """Return the ids of the claims whose outcome the ledger has not taken yet."""
+        return {each.claim.occurrence_id for each in self._unsettled}
+
+    def send(self, ready: Sequence[Ready]) -> list[Outcome]:
+        """Publish claims whose arguments are known, and settle them.
 
         Returns:
             What became of each.
         """
+        outcomes = self.publish(ready)
+        self.settle()
+        return outcomes
+
+    def publish(self, ready: Sequence[Ready]) -> list[Outcome]:
+        """Hand claims to the broker; what became of each is kept for `settle`."""
         outcomes: list[Outcome] = []
         messages: list[tuple[Claim, Outgoing]] = []
         for claim, args, kwargs in ready:
@@ -104,7 +120,6 @@ class Dispatcher:
                 else:
                     outcomes.append(self._failed(claim, error))
         self._unsettled += outcomes
-        self.settle()
         return outcomes
 
     def fail(self, claim: Claim, error: Exception) -> Outcome:
@@ -217,6 +232,18 @@ class Dispatcher:
 
     def _write_failure(self, connection: Connection, outcome: Outcome, error: str) -> None:
         claim = outcome.claim
+        if claim.base:
+            # It has run before, so it is no occurrence "not executed": its next attempt waits.
+            occurrences.move(
+                connection,
+                claim.occurrence_id,
+                states.SCHEDULED,
+                occurrence.c.claimed_by == self.node_id,
+                wait=RETRY,
+                due_at=outcome.at + SEND_AGAIN,
+                error=error,
+            )
+            return
         if occurrences.move(
             connection,
             claim.occurrence_id,

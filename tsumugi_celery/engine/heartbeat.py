@@ -45,6 +45,7 @@ class Heart:
         clock: the time.
         hostname: the node's name; the machine's by default.
         info: gives what the row should tell of this process besides.
+        after: called by the thread after each refresh that was written.
     """
 
     def __init__(  # noqa: PLR0917 - the parts it joins
@@ -56,6 +57,7 @@ class Heart:
         clock: Clock,
         hostname: str | None = None,
         info: Callable[[], Mapping[str, Any]] | None = None,
+        after: Callable[[str], None] | None = None,
     ) -> None:
         """Choose a random id; nothing is written yet."""
         self.id = uuid.uuid4().hex
@@ -66,6 +68,7 @@ class Heart:
         self._clock = clock
         self._hostname = hostname or socket.gethostname()
         self._info = info
+        self._after = after
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._failing = False
@@ -124,6 +127,11 @@ class Heart:
     def _run(self) -> None:
         while not self._stopped.wait(self._interval):
             self.refresh()
+            if self._after is not None and not self._failing:
+                try:
+                    self._after(self.id)
+                except SQLAlchemyError as exc:
+                    log.debug("The ledger went away between two statements: %s", reason(exc))
 
 
 @dataclass(slots=True)
@@ -143,8 +151,10 @@ class Watch:
     def __init__(self, presumed_gone: float, monotonic: Callable[[], float]) -> None:
         """Start without having seen anyone."""
         self._after = {WORKER: presumed_gone, BEAT: presumed_gone / 2}
+        self._longest_gap = presumed_gone / 4
         self._monotonic = monotonic
         self._seen: dict[str, _Seen] = {}
+        self._looked: float | None = None
         self.gone: frozenset[str] = frozenset()
         self.live_workers: dict[str, dict[str, Any]] = {}
         self.known_workers = False
@@ -153,6 +163,7 @@ class Watch:
     def look(self, connection: Connection, namespace: str) -> None:
         """Read the rows of all nodes and judge them."""
         rows = nodes.of_namespace(connection, namespace)
+        self._forgive_gap()
         gone = set()
         self.live_workers = {}
         self.known_workers = any(row.role == WORKER for row in rows)
@@ -169,6 +180,15 @@ class Watch:
         if node_id in self.gone:
             return True
         return node_id not in self._roles and self._silent(node_id, -1, BEAT)
+
+    def _forgive_gap(self) -> None:
+        """Do not count the time in which this process could not look: nobody could write either."""
+        now = self._monotonic()
+        gap = now - self._looked if self._looked is not None else 0.0
+        self._looked = now
+        if gap > self._longest_gap:
+            for seen in self._seen.values():
+                seen.since += gap
 
     def _silent(self, node_id: str, beats: int, role: str) -> bool:
         now = self._monotonic()

@@ -1,9 +1,11 @@
 """Lost: messages that the broker no longer has, and workers that never report (design).
 
 Sending again under the same id is always safe where the worker has the guard. So a message is
-taken for lost once it is old and its queue is empty, or very old whatever the queue holds. Where
-no worker of this package was ever seen, the result backend is asked instead; where there is none
-either, the schedule is not held back, and beat says so once.
+taken for lost once it is old and its queue is empty, or very old whatever the queue holds.
+
+Where no worker of this package is there, whoever took the message off its queue has no guard, and
+sending it again would run it twice. The result backend is asked instead; where it knows nothing,
+the schedule is not held back, and beat says so once (decision 0031).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from sqlalchemy import select, update
 from tsumugi_celery.core import states
 from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.engine import facts
+from tsumugi_celery.engine.broker import bounded_options
 from tsumugi_celery.engine.claim import Claim
 from tsumugi_celery.engine.plan import BROKER
 from tsumugi_celery.ledger import occurrences
@@ -35,6 +38,8 @@ log = logging.getLogger(__name__)
 
 #: How much longer a message is waited for while its queue is not empty, or cannot be looked at.
 PATIENCE = 10
+#: When a message that has left its queue is first asked for where no worker reports, seconds.
+UNREPORTED_AFTER = 2.0
 #: How many are looked at in one go.
 BATCH = 200
 
@@ -49,14 +54,15 @@ _said_untracked: set[str] = set()
 def find_lost(cycle: Cycle, watch: Watch) -> list[Claim]:
     """Return the occurrences whose messages are lost, claimed to be sent again."""
     now = cycle.clock.now()
-    old = now - int(cycle.settings.republish_after * 1000)
-    with cycle.ledger.read() as connection:
-        rows = _stale(connection, cycle.namespace, old)
-    rows = [row for row in rows if _due(row, now, cycle.settings.republish_after)]
-    if not rows:
+    after = cycle.settings.republish_after
+    if not watch.live_workers:
+        # Workers of this package that are only away come back, and find their messages.
+        _look_after_unreported(cycle, now, after if watch.known_workers else UNREPORTED_AFTER)
         return []
-    if not watch.known_workers:
-        _ask_backend(cycle, rows, now)
+    with cycle.ledger.read() as connection:
+        rows = _stale(connection, cycle.namespace, now - int(after * 1000))
+    rows = [row for row in rows if _due(row, now, after)]
+    if not rows:
         return []
     reserved = {each for info in watch.live_workers.values() for each in info.get("reserved", ())}
     empty: dict[str | None, bool] = {}
@@ -64,9 +70,7 @@ def find_lost(cycle: Cycle, watch: Watch) -> list[Claim]:
     for row in rows:
         if row.queue not in empty:
             empty[row.queue] = _is_empty(cycle, row.queue)
-        very_old = (
-            _age(row, now) > cycle.settings.republish_after * 1000 * PATIENCE * 2**row.republished
-        )
+        very_old = _age(row, now) > after * 1000 * PATIENCE * 2**row.republished
         if row.id not in reserved and (empty[row.queue] or very_old):
             missing.append(row)
     claims = cycle.ledger.transact(lambda connection: _take(connection, cycle, missing, now))
@@ -97,15 +101,20 @@ def _due(row: Row[Any], now: int, after: float) -> bool:
 
 
 def _is_empty(cycle: Cycle, queue: str | None) -> bool:
-    name = queue or cycle.app.conf.task_default_queue
+    app, timeout = cycle.app, cycle.settings.publish_timeout
+    name = queue or app.conf.task_default_queue
+    options = bounded_options(app, app.conf.broker_read_url, timeout)
     try:
-        with cycle.app.connection_for_read(
-            connect_timeout=cycle.settings.publish_timeout
+        with app.connection_for_read(
+            connect_timeout=timeout, transport_options=options
         ) as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout)
             count = connection.default_channel.queue_declare(queue=name, passive=True).message_count
-    except Exception as exc:  # noqa: BLE001 - each transport has errors of its own; none of them says "empty"
+    except Exception as exc:  # noqa: BLE001 - each transport has errors of its own
+        # Redis knows no empty queues: one without a message does not exist.
+        missing = str(getattr(exc, "reply_code", None) or getattr(exc, "code", "")) == "404"
         log.debug("Queue %s cannot be looked at: %s", name, reason(exc))
-        return False
+        return missing
     return bool(count == 0)
 
 
@@ -132,6 +141,15 @@ def _take(connection: Connection, cycle: Cycle, rows: Sequence[Row[Any]], now: i
                 )
             )
     return claims
+
+
+def _look_after_unreported(cycle: Cycle, now: int, after: float) -> None:
+    with cycle.ledger.read() as connection:
+        rows = _stale(connection, cycle.namespace, now - int(after * 1000))
+    empty = {queue: _is_empty(cycle, queue) for queue in {row.queue for row in rows}}
+    rows = [row for row in rows if empty[row.queue]]
+    if rows:
+        _ask_backend(cycle, rows, now)
 
 
 def _ask_backend(cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> None:

@@ -1,5 +1,8 @@
 """Recover: take over what a beat that is gone has claimed (protocol step 5).
 
+So are claims that stand under this beat's own name without it knowing of them: the ledger took the
+claim and went away before it could say so.
+
 The occurrence keeps its id, so a message that the lost beat did send is executed once all the same.
 """
 
@@ -16,9 +19,9 @@ from tsumugi_celery.ledger.schedules import record_failure
 from tsumugi_celery.ledger.schema import occurrence, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
     from tsumugi_celery.engine.heartbeat import Watch
     from tsumugi_celery.engine.plan import Plan
@@ -33,6 +36,7 @@ def take_over(
     node_id: str,
     now: int,
     limit: int,
+    in_hand: Collection[str] = (),
 ) -> list[Claim]:
     """Make the claims of nodes that are gone this node's own.
 
@@ -44,26 +48,23 @@ def take_over(
         node_id: this node.
         now: epoch ms.
         limit: how many at the most.
+        in_hand: ids of this node's own claims that it is still working on.
 
     Returns:
         The claims to send.
     """
-    holders = connection.execute(
-        select(occurrence.c.claimed_by)
-        .distinct()
-        .where(
-            occurrence.c.state == states.CLAIMED,
-            occurrence.c.namespace == namespace,
-            occurrence.c.claimed_by != node_id,
-        )
-    ).scalars()
-    gone = [holder for holder in holders if watch.is_gone(holder)]
-    if not gone:
+    claimed = (occurrence.c.state == states.CLAIMED) & (occurrence.c.namespace == namespace)
+    holders = set(
+        connection.execute(select(occurrence.c.claimed_by).distinct().where(claimed)).scalars()
+    )
+    gone = [holder for holder in holders - {node_id} if watch.is_gone(holder)]
+    mine = _forgotten(connection, claimed, node_id, in_hand)[:limit] if node_id in holders else []
+    if not (gone or mine):
         return []
     query = (
         select(occurrence, schedule.c.name)
         .join(schedule, schedule.c.id == occurrence.c.schedule_id)
-        .where(occurrence.c.state == states.CLAIMED, occurrence.c.claimed_by.in_(gone))
+        .where(claimed, occurrence.c.claimed_by.in_(gone) | occurrence.c.id.in_(mine))
         .limit(limit)
         .with_for_update(of=occurrence, skip_locked=True)
     )
@@ -84,6 +85,13 @@ def take_over(
                 )
             )
     return claims
+
+
+def _forgotten(
+    connection: Connection, claimed: ColumnElement[bool], node_id: str, in_hand: Collection[str]
+) -> list[str]:
+    query = select(occurrence.c.id).where(claimed, occurrence.c.claimed_by == node_id)
+    return sorted(set(connection.execute(query).scalars()) - set(in_hand))
 
 
 def put_back(connection: Connection, identifiers: Sequence[str], *, node_id: str, now: int) -> None:

@@ -89,6 +89,10 @@ class Resolver:
         self._running, self._waiting = [], []
         return claims
 
+    def in_hand(self) -> set[str]:
+        """Return the ids of the claims that are being resolved."""
+        return {call.claim.occurrence_id for call in (*self._running, *self._waiting)}
+
     def next_deadline(self) -> float | None:
         """Return in how many seconds the first running callable is out of time, or None."""
         started = [call.started for call in self._running if call.started is not None]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 BUSY_TIMEOUT = 5
 CONNECT_TIMEOUT = 3
 #: How long a statement or a network read may take before the connection is given up, seconds.
-READ_TIMEOUT = 30
+#: Less than `tsumugi_presumed_gone`, so that a worker is back before it is taken for gone.
+READ_TIMEOUT = 10
 
 ALIASES = {"mariadb": "mysql", "postgres": "postgresql"}
 SUPPORTED = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
@@ -110,6 +111,8 @@ def make_engine(url: URL) -> Engine:
         raise LedgerError(msg) from exc
     if backend == "sqlite":
         _set_up_sqlite(engine)
+    elif engine.dialect.driver == "psycopg":
+        _bound_psycopg(engine)
     return engine
 
 
@@ -162,3 +165,13 @@ def _set_up_sqlite(engine: Engine) -> None:
             connection.exec_driver_sql("BEGIN")
         elif connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _bound_psycopg(engine: Engine) -> None:
+    # libpq has no time limit for an answer: a server that is frozen keeps its TCP connections
+    # alive, so neither keepalives nor tcp_user_timeout end the wait.
+    from tsumugi_celery.ledger.bounded_psycopg import BoundedConnection  # noqa: PLC0415
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(_dialect: object, _record: object, args: Any, kwargs: Any) -> BoundedConnection:
+        return BoundedConnection.connect(*args, **kwargs)

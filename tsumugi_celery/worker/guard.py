@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from celery.exceptions import Ignore, Reject, Retry
-from sqlalchemy import exists, select, update
+from celery.exceptions import Ignore
+from sqlalchemy import exists, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from tsumugi_celery.app import state_of
 from tsumugi_celery.core import states
-from tsumugi_celery.core.backoff import Backoff
 from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.engine.message import HEADER
 from tsumugi_celery.engine.plan import BINDING
 from tsumugi_celery.ledger.schema import binding
 from tsumugi_celery.ledger.schema import occurrence as t
 from tsumugi_celery.worker.identity import here
+from tsumugi_celery.worker.note import NOTE, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from celery import Task
     from sqlalchemy import Connection
@@ -35,22 +33,12 @@ log = logging.getLogger(__name__)
 
 #: How long a job that was put back waits, in seconds.
 PUT_BACK_WAIT = 2.0
+#: How many tries to start that the ledger did not answer a message that is put back remembers.
+MOST_TRIED = 20
 #: Attempts of a task whose own `max_retries` is None: without an end, for all practical purposes.
 ENDLESS = 1_000_000
-#: Where the guard leaves its note for the tracker, on Celery's request.
-NOTE = "_tsumugi_note"
 
 _said: set[str] = set()
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What the tracker has to know about a running attempt."""
-
-    state: AppState
-    occurrence_id: str
-    attempt: int
-    started_at: int
 
 
 def header_of(request: Any) -> Mapping[str, Any] | None:
@@ -72,31 +60,27 @@ def run_guarded(
 
     Raises:
         Ignore: the job is not to run here and now.
-        Retry: the attempt failed and another one was sent.
     """
     state = state_of(task.app)
     attempt = int(header.get("base") or 0) + int(request.retries or 0) + 1
     refusal: str | None = None
+    tried = [tuple(each) for each in header.get("tried", ())]
     while True:
+        now = state.clock.now()
         try:
             if state.ledger.id != header["ledger"]:
                 _say_other_ledger(state, header)
                 return call()
-            refusal = _enter(state, task, request, header, attempt)
+            refusal = _enter(state, task, request, header, attempt, now=now, tried=tried)
         except SQLAlchemyError as exc:
-            _put_back(task, request, exc)
+            tried = [*tried, (here.node_id, now)][-MOST_TRIED:]
+            _put_back(task, request, {**header, "tried": tried}, exc)
         else:
             break
     if refusal is not None:
         log.info("%s does not run: %s", request.id, refusal, extra={"action": "job.refused"})
         raise Ignore(refusal)
-    try:
-        return call()
-    except (Retry, Ignore, Reject):
-        raise
-    except Exception as exc:
-        _retry(task, header, attempt, exc)
-        raise
+    return call()
 
 
 def _enter(
@@ -105,9 +89,15 @@ def _enter(
     request: Any,
     header: Mapping[str, Any],
     attempt: int,
+    *,
+    now: int,
+    tried: Sequence[tuple[Any, ...]],
 ) -> str | None:
-    """Win the row, or return why the job must not run."""
-    now = state.clock.now()
+    """Win the row, or return why the job must not run.
+
+    The ledger may have taken an earlier try of this attempt and gone away before it could say so:
+    such a row is won by a process that did not start, and is won again by the message put back.
+    """
     most = header.get("max_attempts")
     if most is None:
         most = ENDLESS if task.max_retries is None else task.max_retries + 1
@@ -116,11 +106,17 @@ def _enter(
         binding.c.name == t.c.binding,
         binding.c.paused.is_(True),
     )
+    unheard = [
+        (t.c.state == states.RUNNING)
+        & (t.c.attempt == attempt)
+        & (t.c.node_id == node)
+        & (t.c.started_at == at)
+        for node, at in tried
+    ]
+    new = t.c.state.in_(states.UNFINISHED) & (t.c.attempt < attempt)
     statement = (
         update(t)
-        .where(
-            t.c.id == request.id, t.c.state.in_(states.UNFINISHED), t.c.attempt < attempt, ~paused
-        )
+        .where(t.c.id == request.id, or_(new, *unheard), ~paused)
         .values(
             state=states.RUNNING,
             attempt=attempt,
@@ -135,7 +131,7 @@ def _enter(
     )
     with state.ledger.autocommit() as connection:
         if connection.execute(statement).rowcount:
-            setattr(request, NOTE, Note(state, request.id, attempt, now))
+            setattr(request, NOTE, Note(state, request.id, attempt, now, header))
             return None
         return _why_not(connection, request.id, attempt, now)
 
@@ -160,7 +156,7 @@ def _why_not(connection: Connection, identifier: str, attempt: int, now: int) ->
     return f"its binding {row.binding!r} is paused; it waits in the ledger"
 
 
-def _put_back(task: Task, request: Any, error: Exception) -> None:
+def _put_back(task: Task, request: Any, header: Mapping[str, Any], error: Exception) -> None:
     """Send the job again, for later, with no attempt counted: the ledger cannot be asked now.
 
     Raises:
@@ -169,7 +165,12 @@ def _put_back(task: Task, request: Any, error: Exception) -> None:
     log.warning("%s is put back: the ledger cannot be reached: %s", request.id, reason(error))
     try:
         task.signature_from_request(
-            request, request.args, request.kwargs, countdown=PUT_BACK_WAIT, retries=request.retries
+            request,
+            request.args,
+            request.kwargs,
+            countdown=PUT_BACK_WAIT,
+            retries=request.retries,
+            headers={**(request.headers or {}), HEADER: dict(header)},
         ).apply_async()
     except Exception as exc:  # noqa: BLE001 - whatever the broker raises, the job must not be lost
         log.warning("%s cannot be put back, the ledger is asked again: %s", request.id, reason(exc))
@@ -177,21 +178,6 @@ def _put_back(task: Task, request: Any, error: Exception) -> None:
         return
     msg = "put back until the ledger is there"
     raise Ignore(msg)
-
-
-def _retry(task: Task, header: Mapping[str, Any], attempt: int, error: Exception) -> None:
-    """Send the next attempt, while some remain and the schedule asked for them.
-
-    Raises:
-        Retry: it was sent.
-    """
-    most = header.get("max_attempts")
-    if most is None or attempt >= most:
-        return
-    backoff = Backoff(**header["backoff"])
-    wait = backoff.delay_ms(attempt, random.random())  # noqa: S311 - jitter, not a secret
-    base = int(header.get("base") or 0)
-    raise task.retry(exc=error, countdown=wait / 1000, max_retries=most - 1 - base, throw=False)
 
 
 def _say_other_ledger(state: AppState, header: Mapping[str, Any]) -> None:

@@ -14,9 +14,10 @@ from celery import signals
 from tsumugi_celery.app import state_of
 from tsumugi_celery.core.errors import TsumugiError
 from tsumugi_celery.engine.heartbeat import WORKER, Heart
-from tsumugi_celery.worker import events, inventory
+from tsumugi_celery.worker import events, inventory, retry
 from tsumugi_celery.worker.guard import header_of, run_guarded
 from tsumugi_celery.worker.identity import here
+from tsumugi_celery.worker.reconcile import Reconciler
 
 if TYPE_CHECKING:
     from celery import Celery, Task
@@ -44,6 +45,7 @@ def connect() -> None:
 
 
 def _wrap(task: Task) -> None:
+    retry.install(task)
     original = task.run
 
     @functools.wraps(original)
@@ -78,6 +80,7 @@ def _on_worker_init(sender: Any = None, **_kwargs: object) -> None:
             state.clock,
             sender.hostname,
             functools.partial(inventory.take, sender.app),
+            Reconciler(state, state.settings.presumed_gone).look,
         )
     except TsumugiError as exc:
         log.error("This worker keeps no heartbeat: %s", exc)  # noqa: TRY400 - the text says it all

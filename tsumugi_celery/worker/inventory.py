@@ -15,9 +15,19 @@ if TYPE_CHECKING:
 MOST = 2000
 
 
+def held() -> set[str]:
+    """Return the ids of our jobs that this worker has received and not ended.
+
+    Those that run are looked at by themselves: Celery forgets what it had received when it loses
+    the broker, while the pool goes on.
+    """
+    requests = [*state.reserved_requests, *state.active_requests]
+    return {request.id for request in requests if HEADER in request.request_dict}
+
+
 def take(app: Celery) -> dict[str, Any]:
-    """Return the queues this worker consumes and the ids of our jobs it has received."""
-    reserved = [
-        request.id for request in list(state.reserved_requests) if HEADER in request.request_dict
-    ]
-    return {"queues": sorted(app.amqp.queues.consume_from), "reserved": reserved[:MOST]}
+    """Return the queues this worker consumes and the ids of our jobs it has."""
+    return {
+        "queues": sorted(app.amqp.queues.consume_from),
+        "reserved": sorted(held())[:MOST],
+    }

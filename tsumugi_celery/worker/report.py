@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from tsumugi_celery.core import states
 from tsumugi_celery.core.reasons import reason
-from tsumugi_celery.engine.plan import BROKER
+from tsumugi_celery.engine.plan import BROKER, RETRY
 from tsumugi_celery.engine.reap import settle_lost
 from tsumugi_celery.ledger import attempts, occurrences
 from tsumugi_celery.ledger.schema import occurrence as t
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An attempt that has ended: whose, its number, when it began and ended (epoch ms)."""
+    """An attempt that has ended: whose, its number, when (epoch ms), and on which worker."""
 
     occurrence_id: str
     attempt: int
     started_at: int
     ended_at: int
+    worker: str | None = None
 
 
 def finished(ended: Ended, state: str, error: str | None = None) -> Change:
@@ -61,11 +62,30 @@ def retried(ended: Ended, retry: Retry) -> Change:
     return change
 
 
-def requeued(ended: Ended) -> Change:
-    """Report that a task gave its message back to the broker; the attempt does not count."""
+def resent(ended: Ended, due: int, error: str) -> Change:
+    """Report that an attempt failed and that the ledger is to send the next one, at `due`."""
 
     def change(connection: Connection) -> None:
-        _from_attempt(connection, ended, states.QUEUED, attempt=ended.attempt - 1, started_at=None)
+        _from_attempt(connection, ended, states.SCHEDULED, wait=RETRY, due_at=due, error=error)
+        _record(connection, ended, states.FAILED, error)
+
+    return change
+
+
+def requeued(ended: Ended, *, by_ledger: bool) -> Change:
+    """Report that a task gave its message back; the attempt does not count.
+
+    Args:
+        ended: the attempt.
+        by_ledger: the broker has no message to give again, since it was acknowledged early.
+    """
+
+    def change(connection: Connection) -> None:
+        values: dict[str, Any] = {"attempt": ended.attempt - 1, "started_at": None}
+        if by_ledger:
+            values |= {"wait": RETRY, "due_at": ended.ended_at}
+        state = states.SCHEDULED if by_ledger else states.QUEUED
+        _from_attempt(connection, ended, state, **values)
 
     return change
 
@@ -80,13 +100,24 @@ def cancelled(occurrence_id: str, at: int, why: str, *, terminated: bool) -> Cha
     return change
 
 
-def lost(occurrence_id: str, at: int, why: str, *, timed_out: bool) -> Change:
-    """Report that the process of a running attempt was lost, or killed at its time limit."""
+def lost(
+    occurrence_id: str, at: int, why: str, *, timed_out: bool, attempt: int | None = None
+) -> Change:
+    """Report that the process of a running attempt was lost, or killed at its time limit.
+
+    Args:
+        occurrence_id: of the job.
+        at: epoch ms.
+        why: what happened.
+        timed_out: whether it was killed at its hard time limit.
+        attempt: the attempt that is meant; None: whichever runs.
+    """
+    running = (t.c.id == occurrence_id) & (t.c.state == states.RUNNING)
+    if attempt is not None:
+        running &= t.c.attempt == attempt
 
     def change(connection: Connection) -> None:
-        row = connection.execute(
-            select(t).where(t.c.id == occurrence_id, t.c.state == states.RUNNING).with_for_update()
-        ).one_or_none()
+        row = connection.execute(select(t).where(running).with_for_update()).one_or_none()
         if row is not None:
             settle_lost(connection, row, why, now=at, timed_out=timed_out)
 
@@ -122,5 +153,6 @@ def _record(connection: Connection, ended: Ended, state: str, error: str) -> Non
         state=state,
         started_at=ended.started_at,
         ended_at=ended.ended_at,
+        worker=ended.worker,
         error=error,
     )

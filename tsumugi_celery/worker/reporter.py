@@ -35,6 +35,7 @@ class Reporter:
         """Forget everything, as a forked child must."""
         self._waiting: deque[tuple[Ledger, Change]] = deque()
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def report(self, ledger: Ledger, change: Change) -> None:
@@ -50,8 +51,8 @@ class Reporter:
                 )
             else:
                 return
+        self._waiting.append((ledger, change))
         with self._lock:
-            self._waiting.append((ledger, change))
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._run, name="tsumugi-reports", daemon=True
@@ -75,7 +76,8 @@ class Reporter:
                 time.sleep(WAIT)
 
     def _write_some(self) -> bool:
-        with self._lock:
+        # Not the lock of `report`, which must never wait for a ledger that does not answer.
+        with self._writing:
             while self._waiting:
                 ledger, change = self._waiting[0]
                 try:
