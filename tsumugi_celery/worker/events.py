@@ -13,7 +13,8 @@ from tsumugi_celery.core import states
 from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.engine.message import HEADER
 from tsumugi_celery.worker import report
-from tsumugi_celery.worker.guard import NOTE
+from tsumugi_celery.worker.identity import here
+from tsumugi_celery.worker.note import note_of
 from tsumugi_celery.worker.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -40,20 +41,30 @@ def forget_parent() -> None:
 def _on_postrun(
     sender: Task, state: str | None = None, retval: Any = None, **_kwargs: object
 ) -> None:
-    note = sender.request.get(NOTE)
+    note = note_of(sender.request)
     if note is None:
         return
     now = note.state.clock.now()
-    ended = report.Ended(note.occurrence_id, note.attempt, note.started_at, now)
+    ended = report.Ended(
+        note.occurrence_id,
+        note.attempt,
+        note.started_at,
+        now,
+        here.hostname or sender.request.hostname,
+    )
     if state == celery_states.SUCCESS:
         change = report.finished(ended, states.COMPLETED)
     elif state == celery_states.RETRY:
         change = report.retried(ended, retval)
+    elif note.resend_at is not None:
+        why = "the broker did not take the next attempt"
+        error = reason(note.error) if note.error is not None else why
+        change = report.resent(ended, note.resend_at, error)
     elif state == celery_states.IGNORED:
         # The task ended by its own will; Celery keeps no result of it.
         change = report.finished(ended, states.COMPLETED)
     elif state == celery_states.REJECTED and isinstance(retval, Reject) and retval.requeue:
-        change = report.requeued(ended)
+        change = report.requeued(ended, by_ledger=not sender.acks_late)
     elif state is None:
         # Neither returned nor failed: the process is ending, and the main process will say so.
         return
