@@ -26,12 +26,29 @@ def registered(log: logging.Logger, result: Registered) -> None:
     ):
         if names:
             log.info("%s: %s", words, _listed(names), extra={"action": "schedules.registered"})
+    for name, why in result.uncounted:
+        log.error(
+            "What the former times of %r still owed cannot be counted, its row is damaged: %s",
+            name,
+            why,
+            extra={"action": "schedule.uncounted"},
+        )
     for name, why in result.failed:
         log.error(
             "The next time of %r cannot be computed: %s",
             name,
             why,
             extra={"action": "schedule.failed"},
+        )
+
+
+def restored(log: logging.Logger, result: Registered) -> None:
+    """Say whose rows had vanished."""
+    if result.added:
+        log.warning(
+            "Rows of schedules had vanished from the ledger; registered anew: %s",
+            _listed(result.added),
+            extra={"action": "schedules.restored"},
         )
 
 

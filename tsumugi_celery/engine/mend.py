@@ -49,12 +49,11 @@ def mend(
         if plan is None or not row.active or plan.definition.fingerprint != row.fingerprint:
             continue
         until = row.accounted_until
-        if until > now + WRONG_CLOCK:
-            until = _cut_back(connection, row, plan.definition.timing(row.first_at), now)
-            mended.append(
-                (name, "times recorded by a clock that ran more than a day ahead are open again")
-            )
         try:
+            if until > now + WRONG_CLOCK:
+                until = _cut_back(connection, row, plan.definition.timing(row.first_at), now)
+                words = "times recorded by a clock that ran more than a day ahead are open again"
+                mended.append((name, words))
             expected = _expected(row, plan, max(now, until))
         except Exception as exc:  # noqa: BLE001 - one definition's fault is that definition's alone
             mended.append((name, f"its next time cannot be computed: {reason(exc)}"))

@@ -31,6 +31,7 @@ class Registered:
     returned: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
+    uncounted: list[tuple[str, str]] = field(default_factory=list)
 
 
 def register(
@@ -60,11 +61,16 @@ def register(
             inserts.append(values | _new(namespace, plan.definition, now, result))
             result.added.append(name)
             continue
-        counted = _as_it_was(row, now) if _timing_changed(row, plan.definition) else None
+        counted = None
+        if _timing_changed(row, plan.definition):
+            try:
+                counted = _as_it_was(row, now)
+            except Exception as exc:  # noqa: BLE001 - a row changed by hand must not stop the others
+                result.uncounted.append((name, reason(exc)))
         if counted is not None:
             missed.append((row.id, counted))
         moved = _moved(row, plan.definition, now, counted, result)
-        if moved is not None or row.fingerprint != plan.definition.fingerprint:
+        if moved is not None or any(getattr(row, key) != value for key, value in values.items()):
             updates.append({"id": row.id} | values | (moved or _as_is(row)))
     gone = [row for name, row in rows.items() if row.active and name not in plans]
     result.removed += [row.name for row in gone]
@@ -72,6 +78,31 @@ def register(
     stretches.add(connection, missed, at=now)
     schedules.update_all(connection, updates)
     schedules.retire(connection, [row.id for row in gone])
+    return result
+
+
+def restore(
+    connection: Connection, namespace: str, plans: Mapping[str, Plan], *, now: int
+) -> Registered:
+    """Register schedules of this process anew whose rows have vanished from the ledger.
+
+    What another process has removed in good order still has its row, and is left alone.
+
+    Args:
+        connection: a transaction that writes.
+        namespace: the namespace of the app.
+        plans: all schedules of this process, by name.
+        now: epoch ms.
+    """
+    result = Registered()
+    found = schedules.names(connection, namespace)
+    missing = [name for name in plans if name not in found]
+    rows = [
+        _described(plans[name]) | _new(namespace, plans[name].definition, now, result)
+        for name in missing
+    ]
+    schedules.insert_all(connection, rows)
+    result.added += missing
     return result
 
 
