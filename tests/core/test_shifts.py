@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import datetime, timedelta, timezone
+from functools import cache
 from importlib import resources
 
 import pytest
@@ -11,6 +12,7 @@ from tsumugi_celery.core import shifts
 from tsumugi_celery.core.cron import parse_cron
 from tsumugi_celery.core.shifts import spans
 from tsumugi_celery.core.timing import WallClock
+from tsumugi_celery.core.wall_clock import HISTORY_ENDS
 from tsumugi_celery.core.zones import load_zone, zone_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -18,6 +20,7 @@ NEW_YEAR = (datetime(2001, 1, 1, tzinfo=timezone.utc) - EPOCH) // timedelta(seco
 HOUR = 3600
 
 
+@cache
 def listed(name: str) -> list[tzif.Change]:
     path = resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
     return tzif.changes(path.read_bytes())
@@ -31,6 +34,12 @@ def test_no_zone_changes_twice_between_two_samples():
         for earlier, later in zip(listed(name), listed(name)[1:], strict=False)
     ]
     assert min(distances)[0] > 2 * shifts.SAMPLE
+
+
+def test_history_ends_before_the_horizon_is_counted():
+    """From then on a zone follows its rule alone, which repeats with the calendar."""
+    latest = max(change.second for name in zone_names() for change in listed(name))
+    assert (EPOCH + timedelta(seconds=latest)).year < HISTORY_ENDS
 
 
 def test_every_change_since_1970_is_found():

@@ -192,6 +192,31 @@ class TestRareAndNever:
         moved = clock("30 2 8-14 3 */7", "America/New_York", "repeat")
         assert short(moved, "2025-01-01 00:00", 1) == ["03-09 07:00"]
 
+    @pytest.mark.parametrize(
+        ("text", "zone", "after", "expected"),
+        [
+            ("0 2 1 1 *", "Asia/Tokyo", "2025-06-01", ["2025-12-31 17", "2026-12-31 17"]),
+            ("0 2 1 1 *", "Pacific/Honolulu", "2025-06-01", ["2026-01-01 12", "2027-01-01 12"]),
+            ("0 12 1 1 *", "UTC", "2025-01-01 12:00", ["2026-01-01 12", "2027-01-01 12"]),
+            ("0 23 31 12 *", "UTC", "2025-06-01", ["2025-12-31 23", "2026-12-31 23"]),
+            ("0 23 31 12 *", "Pacific/Apia", "2025-06-01", ["2025-12-31 10", "2026-12-31 10"]),
+            # 1 January and 31 December on a Sunday
+            ("0 2 1 1 */7", "Asia/Tokyo", "2023-06-01", ["2033-12-31 17", "2039-12-31 17"]),
+            ("0 2 1 1 */7", "UTC", "2023-06-01", ["2034-01-01 02", "2040-01-01 02"]),
+            (
+                "0 23 31 12 */7",
+                "Pacific/Pago_Pago",
+                "2024-06-01",
+                ["2029-01-01 10", "2035-01-01 10"],
+            ),
+        ],
+    )
+    def test_new_year_on_the_wall_and_in_utc(self, text, zone, after, expected):
+        timing = clock(text, zone)
+        assert [one[:13] for one in listed(timing, after, 2)] == expected
+        many = timing.stretch(ms(after), ms(f"{expected[1]}:00"))
+        assert many == Stretch(2, ms(f"{expected[0]}:00"), ms(f"{expected[1]}:00"))
+
     def test_calendars_of_rare_dates_look_at_few_years(self):
         from tsumugi_celery.core import shifts
 
@@ -258,6 +283,14 @@ class TestLocalTimes:
             ("01:30", ms("2025-11-02 05:30"), "runs"),
             ("01:30", ms("2025-11-02 06:30"), "repeated"),
             ("02:30", ms("2025-11-02 07:30"), "runs"),
+        ]
+
+    def test_asked_from_within_a_fold(self):
+        timing = clock("*/20 * * * *", "America/New_York")
+        found = timing.local_times(ms("2025-11-02 06:20"), ms("2025-11-02 07:00"))
+        assert [(f"{one.wall:%H:%M}", one.status) for one in found] == [
+            ("01:40", "repeated"),
+            ("02:00", "runs"),
         ]
 
     def test_what_runs_is_what_next_after_says(self):

@@ -104,7 +104,7 @@ class WallClock:
                     if self._moved(span):
                         yield LocalTime(_wall(span.start), at, "runs")
             else:
-                for minute in self._matches(max(low, span.edge), min(high, span.start)):
+                for minute in self._matches(low, min(high, span.start)):
                     yield LocalTime(_wall(minute), span.instant(minute), "repeated")
             for minute in self._matches(max(low, span.start), high):
                 yield LocalTime(_wall(minute), span.instant(minute), "runs")
