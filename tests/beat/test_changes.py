@@ -106,7 +106,7 @@ def test_a_schedule_that_comes_back_is_in_its_old_phase_and_owes_nothing(make_be
 
 
 def test_a_bad_zone_in_the_stored_row_concerns_nobody_and_is_mended(make_bench):
-    """C190: the row is a copy; what fires is the definition (decision 0030)."""
+    """C190: the row is a copy; what fires is the definition (decision 0035)."""
     five = {name: job(cron="* * * * *", timeZone="Asia/Tokyo") for name in "abcde"}
     bench = make_bench()
     bench.start(five)

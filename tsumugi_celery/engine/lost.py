@@ -5,7 +5,7 @@ taken for lost once it is old and its queue is empty, or very old whatever the q
 
 Where no worker of this package is there, whoever took the message off its queue has no guard, and
 sending it again would run it twice. The result backend is asked instead; where it knows nothing,
-the schedule is not held back, and beat says so once (decision 0031).
+the schedule is not held back, and beat says so once (decision 0036).
 """
 
 from __future__ import annotations

@@ -27,6 +27,12 @@ def of_namespace(
     return {row.name: row for row in connection.execute(query)}
 
 
+def names(connection: Connection, namespace: str) -> frozenset[str]:
+    """Return the names of the schedules that code owns; removed ones too."""
+    query = select(t.c.name).where(t.c.namespace == namespace, t.c.collection == "")
+    return frozenset(connection.execute(query).scalars())
+
+
 def find(
     connection: Connection, namespace: str, name: str, *, lock: bool = False
 ) -> Row[Any] | None:
@@ -35,6 +41,26 @@ def find(
     if lock:
         query = query.with_for_update()
     return connection.execute(query).one_or_none()
+
+
+def active_index(connection: Connection, namespace: str) -> Sequence[Row[Any]]:
+    """Return what a list is filtered by, of all defined schedules that code owns.
+
+    Columns: id, name, target, kind, paused, last_error_at.
+    """
+    query = select(t.c.id, t.c.name, t.c.target, t.c.kind, t.c.paused, t.c.last_error_at).where(
+        t.c.namespace == namespace, t.c.collection == "", t.c.active.is_(True)
+    )
+    return connection.execute(query).all()
+
+
+def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Row[Any]]:
+    """Return schedules by their row number."""
+    found: dict[int, Row[Any]] = {}
+    for start in range(0, len(ids), CHUNK):
+        query = select(t).where(t.c.id.in_(ids[start : start + CHUNK]))
+        found |= {row.id: row for row in connection.execute(query)}
+    return found
 
 
 def due(
