@@ -137,6 +137,39 @@ attempt = Table(
     **_OPTIONS,
 )
 
+run_task = Table(
+    "tsumugi_run_task",
+    metadata,
+    # The id alone finds a task whose process was lost: Celery then tells no more than that.
+    Column("task_id", Key(255), primary_key=True),
+    Column("run_id", Key(160), primary_key=True),
+    # Order in the canvas; NULL for tasks that only showed up while the Run was under way.
+    Column("position", Integer),
+    Column("name", Text, nullable=False),
+    Column("parent_id", Key(255)),
+    # SCHEDULED: waits for the tasks before it; QUEUED: its message is sent.
+    Column("state", String(12), nullable=False),
+    # Celery's own helpers, such as celery.chord_unlock: waited for, but not shown.
+    Column("internal", Boolean, nullable=False, server_default=false()),
+    # Which message was sent last and which was started last; see flows/names.py.
+    Column("sent", Millis, nullable=False, server_default="0"),
+    Column("turn", Millis, nullable=False, server_default="0"),
+    # Whether the broker delivers the message again when its worker is gone.
+    Column("redelivers", Boolean, nullable=False, server_default=false()),
+    Column("queue", Text),
+    Column("queued_at", Millis),
+    Column("due_at", Millis),
+    Column("started_at", Millis),
+    Column("ended_at", Millis),
+    Column("worker", Text),
+    Column("node_id", Key(36)),
+    Column("pid", Integer),
+    Column("error", LongText),
+    Index("ix_tsumugi_run_task_run", "run_id", "state"),
+    Index("ix_tsumugi_run_task_node", "state", "node_id"),
+    **_OPTIONS,
+)
+
 stretch = Table(
     "tsumugi_stretch",
     metadata,

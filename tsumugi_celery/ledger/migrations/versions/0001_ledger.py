@@ -141,6 +141,43 @@ def upgrade() -> None:
         "ix_tsumugi_occurrence_state", "tsumugi_occurrence", ["state", "schedule_id"], unique=False
     )
     op.create_table(
+        "tsumugi_run_task",
+        sa.Column("task_id", types.Key(255), nullable=False),
+        sa.Column("run_id", types.Key(160), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=True),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("parent_id", types.Key(255), nullable=True),
+        sa.Column("state", sa.String(12), nullable=False),
+        sa.Column("internal", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("sent", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("turn", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("redelivers", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("queue", sa.Text(), nullable=True),
+        sa.Column("queued_at", sa.BigInteger(), nullable=True),
+        sa.Column("due_at", sa.BigInteger(), nullable=True),
+        sa.Column("started_at", sa.BigInteger(), nullable=True),
+        sa.Column("ended_at", sa.BigInteger(), nullable=True),
+        sa.Column("worker", sa.Text(), nullable=True),
+        sa.Column("node_id", types.Key(36), nullable=True),
+        sa.Column("pid", sa.Integer(), nullable=True),
+        sa.Column(
+            "error",
+            sa.Text()
+            .with_variant(mysql.LONGTEXT(), "mariadb")
+            .with_variant(mysql.LONGTEXT(), "mysql"),
+            nullable=True,
+        ),
+        sa.PrimaryKeyConstraint("task_id", "run_id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_index(
+        "ix_tsumugi_run_task_node", "tsumugi_run_task", ["state", "node_id"], unique=False
+    )
+    op.create_index(
+        "ix_tsumugi_run_task_run", "tsumugi_run_task", ["run_id", "state"], unique=False
+    )
+    op.create_table(
         "tsumugi_schedule",
         sa.Column(
             "id",
@@ -233,6 +270,7 @@ def downgrade() -> None:
     """Remove the tables, with all they hold."""
     op.drop_table("tsumugi_stretch")
     op.drop_table("tsumugi_schedule")
+    op.drop_table("tsumugi_run_task")
     op.drop_table("tsumugi_occurrence")
     op.drop_table("tsumugi_node")
     op.drop_table("tsumugi_meta")
