@@ -15,6 +15,7 @@ from tsumugi_celery.engine.reap import reap
 from tsumugi_celery.engine.recover import take_over
 from tsumugi_celery.engine.register import restore
 from tsumugi_celery.engine.release import release
+from tsumugi_celery.ledger import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +75,9 @@ class Chores:
         """Send waiting jobs that nothing holds back."""
         cycle = self.cycle
         size = cycle.settings.batch_size
+        with cycle.ledger.read() as connection:
+            if not waiting.any_due(connection, cycle.namespace, now=cycle.clock.now()):
+                return
         while True:
             claims = cycle.ledger.transact(
                 lambda connection: release(

@@ -60,6 +60,7 @@ class Claimed:
 
     Attributes:
         claims: the occurrences to send now.
+        held: how many occurrences were made that wait in the ledger.
         looked_at: how many schedules were due; fewer than the limit means that none is left.
         skipped: (name, times not executed).
         failed: (name, why its next time could not be computed).
@@ -67,6 +68,7 @@ class Claimed:
     """
 
     claims: list[Claim] = field(default_factory=list)
+    held: int = 0
     looked_at: int = 0
     skipped: list[tuple[str, Skipped]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
@@ -119,6 +121,20 @@ def claim_due(
         batch.add(row, plan, decision)
     batch.write()
     return result
+
+
+def account(connection: Connection, row: Row[Any], decision: Decision, *, now: int) -> None:
+    """Write down a decision that executes nothing.
+
+    Args:
+        connection: a transaction that writes.
+        row: the schedule, locked.
+        decision: what becomes of the times up to now.
+        now: epoch ms.
+    """
+    batch = _Batch(connection, "", now, frozenset(), Claimed())
+    batch.move_on(row, decision)
+    batch.write()
 
 
 def _is_mine(row: Row[Any], plans: Mapping[str, Plan], result: Claimed) -> bool:
@@ -181,7 +197,7 @@ class _Batch:
     def add(self, row: Row[Any], plan: Plan, decision: Decision) -> None:
         if decision.execute_at is not None:
             self._execute(row, plan, decision.execute_at)
-        self._move_on(row, decision)
+        self.move_on(row, decision)
         self.result.skipped += [(row.name, skipped) for skipped in decision.skipped]
 
     def write(self) -> None:
@@ -208,8 +224,10 @@ class _Batch:
         )
         if wait is None:
             self.claims.append(Claim(identifier, row.id, plan, at, body=plan.body))
+        else:
+            self.result.held += 1
 
-    def _move_on(self, row: Row[Any], decision: Decision) -> None:
+    def move_on(self, row: Row[Any], decision: Decision) -> None:
         counts = dict.fromkeys(states.CAUSES, 0)
         first, cause = row.stretch_first, row.stretch_cause
         last_skipped = row.last_skipped_at

@@ -14,7 +14,8 @@ from tsumugi_celery.engine.chores import Chores
 from tsumugi_celery.engine.claim import claim_due
 from tsumugi_celery.engine.dispatch import Dispatcher
 from tsumugi_celery.engine.heartbeat import BEAT, Heart
-from tsumugi_celery.engine.plan import make_plan
+from tsumugi_celery.engine.message import unpack
+from tsumugi_celery.engine.plans import Plans
 from tsumugi_celery.engine.recover import put_back
 from tsumugi_celery.engine.register import register
 from tsumugi_celery.engine.resolve import Resolver
@@ -67,7 +68,7 @@ class Cycle:
         self.namespace = namespace
         self.settings = settings
         self.clock = clock
-        self.plans = {name: make_plan(app, settings, each) for name, each in definitions.items()}
+        self.plans = Plans(app, settings, definitions)
         self.woken = threading.Event()
         self.heart = Heart(
             ledger, namespace, BEAT, min(settings.heartbeat, settings.presumed_gone / 10), clock
@@ -164,6 +165,8 @@ class Cycle:
         while True:
             claimed = self.claim(size)
             self.send(claimed.claims)
+            if claimed.held:
+                self.chores.release()
             if claimed.looked_at < size or self.stopping:
                 return
 
@@ -190,7 +193,10 @@ class Cycle:
         ready: list[tuple[Claim, tuple[Any, ...], dict[str, Any]]] = []
         for claim in claims:
             payload = claim.definition.payload
-            if claim.plan.body_error is not None:
+            if claim.body not in {None, claim.plan.body}:
+                # Sent before, or written down by a former definition: the same arguments again.
+                self._resend(claim, ready)
+            elif claim.plan.body_error is not None:
                 self._note([self.dispatcher.fail(claim, claim.plan.body_error)])
             elif payload.static:
                 info = claim.definition.occurrence(claim.scheduled_at, claim.occurrence_id)
@@ -198,6 +204,12 @@ class Cycle:
             else:
                 self.resolver.submit(claim)
         return self._note(self.dispatcher.send(ready)) if ready else []
+
+    def _resend(self, claim: Claim, ready: list[Any]) -> None:
+        try:
+            ready.append((claim, *unpack(claim.body or "")))
+        except Exception as exc:  # noqa: BLE001 - a row that cannot be read fails alone
+            self._note([self.dispatcher.fail(claim, exc)])
 
     def collect(self) -> None:
         """Send what the payload callables have returned."""

@@ -121,7 +121,7 @@ def _is_empty(cycle: Cycle, queue: str | None) -> bool:
 def _take(connection: Connection, cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> list[Claim]:
     claims = []
     for row in rows:
-        plan = cycle.plans.get(row.name)
+        plan = cycle.plans.of(row)
         if plan is not None and occurrences.move(
             connection,
             row.id,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core import states
 from tsumugi_celery.engine import message
+from tsumugi_celery.engine.kept import options_text
 from tsumugi_celery.engine.routing import celery_options
+from tsumugi_celery.ledger.waiting import BINDING, BROKER, RETRY, SLOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,11 +19,7 @@ if TYPE_CHECKING:
     from tsumugi_celery.definitions.model import Definition
     from tsumugi_celery.engine.settings import Settings
 
-#: Why an occurrence is held back in the ledger before it is first sent.
-SLOT = "slot"
-BINDING = "binding"
-RETRY = "retry"
-BROKER = "broker"
+__all__ = ["BINDING", "BROKER", "RETRY", "SLOT", "Plan", "make_plan", "must_wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def make_plan(app: Celery, settings: Settings, definition: Definition) -> Plan:
         body,
         error,
         celery_options(app, settings, definition),
-        _kept_options(definition),
+        options_text(definition),
         limited,
     )
 
@@ -148,15 +145,3 @@ def occurrence_values(
         "max_attempts": options.max_attempts,
         "expires_at": None if options.expires_ms is None else scheduled_at + options.expires_ms,
     }
-
-
-def _kept_options(definition: Definition) -> str:
-    options = definition.options
-    kept = {
-        "backoff": asdict(options.backoff) if options.backoff is not None else None,
-        "timeout_ms": options.timeout_ms,
-        "priority": options.priority,
-        "partition_key": options.partition_key,
-        "deadline_ms": definition.deadline_ms,
-    }
-    return json.dumps({key: value for key, value in kept.items() if value is not None})

@@ -8,20 +8,22 @@ The occurrence keeps its id, so a message that the lost beat did send is execute
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
 from tsumugi_celery.core import states
 from tsumugi_celery.engine.claim import Claim
 from tsumugi_celery.engine.plan import RETRY
+from tsumugi_celery.engine.plans import Plans
+from tsumugi_celery.ledger import occurrences
 from tsumugi_celery.ledger.schedules import record_failure
 from tsumugi_celery.ledger.schema import occurrence, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from tsumugi_celery.engine.heartbeat import Watch
     from tsumugi_celery.engine.plan import Plan
@@ -62,7 +64,7 @@ def take_over(
     if not (gone or mine):
         return []
     query = (
-        select(occurrence, schedule.c.name)
+        select(occurrence, schedule.c.name, schedule.c.active.label("schedule_active"))
         .join(schedule, schedule.c.id == occurrence.c.schedule_id)
         .where(claimed, occurrence.c.claimed_by.in_(gone) | occurrence.c.id.in_(mine))
         .limit(limit)
@@ -70,20 +72,20 @@ def take_over(
     )
     claims = []
     for row in connection.execute(query).all():
+        plan = plans.of(row) if isinstance(plans, Plans) else plans.get(row.name)
+        if plan is None:
+            # Where the schedule is still defined, the beat that has it takes the claim over.
+            if not row.schedule_active:
+                give_up(connection, row, now=now)
+            continue
         connection.execute(
             update(occurrence)
             .where(occurrence.c.id == row.id)
             .values(claimed_by=node_id, claimed_at=now)
         )
-        plan = plans.get(row.name)
-        if plan is None:
-            give_up(connection, row.id, row.schedule_id, row.scheduled_at, now=now)
-        else:
-            claims.append(
-                Claim(
-                    row.id, row.schedule_id, plan, row.scheduled_at, base=row.attempt, body=row.body
-                )
-            )
+        claims.append(
+            Claim(row.id, row.schedule_id, plan, row.scheduled_at, base=row.attempt, body=row.body)
+        )
     return claims
 
 
@@ -107,16 +109,24 @@ def put_back(connection: Connection, identifiers: Sequence[str], *, node_id: str
     )
 
 
-def give_up(
-    connection: Connection, occurrence_id: str, schedule_id: int, scheduled_at: int, *, now: int
-) -> None:
-    """Record a claim that nobody can send any more: its schedule is not defined here."""
-    error = (
-        "the process that claimed it vanished before sending it, and its schedule is not defined"
-    )
-    connection.execute(
-        update(occurrence)
-        .where(occurrence.c.id == occurrence_id, occurrence.c.state == states.CLAIMED)
-        .values(state=states.NOT_EXECUTED, cause=states.FAILURE, error=error, ended_at=now)
-    )
-    record_failure(connection, schedule_id, scheduled_at=scheduled_at, at=now, error=error)
+def give_up(connection: Connection, row: Row[Any], *, now: int) -> None:
+    """Record that nobody can send an occurrence any more.
+
+    Its schedule was removed, and its arguments would have come from a callable that went with it.
+    """
+    error = "its schedule was removed before its payload callable was called"
+    if row.state == states.SCHEDULED:
+        occurrences.move(
+            connection, row.id, states.CANCELLED, wait=None, due_at=None, ended_at=now, error=error
+        )
+    elif occurrences.move(
+        connection,
+        row.id,
+        states.NOT_EXECUTED,
+        cause=states.FAILURE,
+        ended_at=now,
+        error=error,
+    ):
+        record_failure(
+            connection, row.schedule_id, scheduled_at=row.scheduled_at, at=now, error=error
+        )

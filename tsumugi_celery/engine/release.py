@@ -8,16 +8,18 @@ whoever counts holds the lock of the binding's row.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import update
 
 from tsumugi_celery.core import states
 from tsumugi_celery.engine.claim import Claim
-from tsumugi_celery.engine.plan import BINDING, RETRY, SLOT
-from tsumugi_celery.ledger import bindings
+from tsumugi_celery.engine.kept import definition_of
+from tsumugi_celery.engine.plans import Plans
+from tsumugi_celery.engine.recover import give_up
+from tsumugi_celery.ledger import bindings, waiting
 from tsumugi_celery.ledger.schema import occurrence as t
-from tsumugi_celery.ledger.schema import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,103 +38,111 @@ def release(
     node_id: str,
     now: int,
     limit: int,
+    only: str | None = None,
 ) -> list[Claim]:
-    """Claim waiting jobs that may be sent now.
+    """Claim waiting jobs that may be sent now, and cancel those that have expired.
 
     Args:
         connection: a transaction that writes.
         namespace: the namespace of the app.
-        plans: all schedules of this process, by name.
+        plans: all schedules of this process, by name; a plain mapping sends nothing that was
+            defined otherwise when it was written down.
         node_id: this node.
         now: epoch ms.
         limit: how many at the most.
+        only: claim this one alone, if its turn has come.
 
     Returns:
         The claims to send.
     """
-    waiting = _waiting(connection, namespace, now, limit)
-    known = [row for row in waiting if row.name in plans]
-    if not known:
-        return []
-    names = sorted({row.binding for row in known if row.binding is not None})
-    bindings.lock(connection, namespace, names)
+    waiting.expire(connection, namespace, now=now)
     paused = bindings.paused(connection, namespace)
-    used = _used(connection, namespace, names)
-    claims = []
-    for row in known:
-        plan = plans[row.name]
-        if row.binding in paused or not _fits(row, plan.definition.binding, used):
-            continue
-        taken = connection.execute(
-            update(t)
-            .where(t.c.id == row.id, t.c.state == states.SCHEDULED, t.c.wait == row.wait)
-            .values(
-                state=states.CLAIMED, claimed_by=node_id, claimed_at=now, wait=None, due_at=None
-            )
+    rows = [
+        row
+        for row in waiting.ready_again(connection, namespace, now=now, limit=limit)
+        if row.binding not in paused
+    ]
+    groups = [
+        each for each in waiting.groups(connection, namespace, now=now) if each[0] not in paused
+    ]
+    if groups:
+        names = sorted({name for name, _ in groups})
+        bindings.lock(connection, namespace, names)
+        slots = _Slots(plans, waiting.used(connection, namespace, names))
+        for each in groups:
+            if each[0] not in slots.bindings:
+                slots.learn(each[0], waiting.oldest(connection, namespace, each, now=now, limit=1))
+        held = [
+            row
+            for each in groups
+            if slots.free(*each) > 0
+            for row in waiting.oldest(connection, namespace, each, now=now, limit=limit)
+        ]
+        held.sort(key=lambda row: (row.scheduled_at, row.id))
+        rows += [row for row in held if slots.take(row)]
+    return [
+        claim
+        for row in rows[:limit]
+        if only in {None, row.id}
+        for claim in [_claim(connection, plans, row, node_id, now)]
+        if claim is not None
+    ]
+
+
+@dataclass(slots=True)
+class _Slots:
+    """How many jobs of each binding, and of each key in it, are let through."""
+
+    plans: Mapping[str, Plan]
+    used: Counter[waiting.Group]
+    bindings: dict[str, Binding] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for plan in self.plans.values():
+            binding = plan.definition.binding
+            if binding is not None:
+                self.bindings[binding.name] = binding
+
+    def learn(self, name: str, rows: Sequence[Row[Any]]) -> None:
+        """Take the limits of a binding that is not defined here from one of its jobs."""
+        for row in rows:
+            binding = definition_of(row).binding
+            if binding is not None:
+                self.bindings[name] = binding
+
+    def free(self, name: str, key: str | None) -> float:
+        """Return how many more may be let through; without a limit, without an end."""
+        binding = self.bindings.get(name)
+        total = binding.concurrency if binding is not None else None
+        per_key = binding.per_key_concurrency if binding is not None else 1
+        return min(
+            float("inf") if total is None else total - self.used[name, None],
+            float("inf") if key is None else per_key - self.used[name, key],
         )
-        if taken.rowcount:
-            if row.wait != RETRY:
-                _count(used, row)
-            claims.append(
-                Claim(
-                    row.id, row.schedule_id, plan, row.scheduled_at, base=row.attempt, body=row.body
-                )
-            )
-    return claims
 
-
-def _waiting(connection: Connection, namespace: str, now: int, limit: int) -> Sequence[Row[Any]]:
-    query = (
-        select(t, schedule.c.name)
-        .join(schedule, schedule.c.id == t.c.schedule_id)
-        .where(
-            t.c.state == states.SCHEDULED,
-            t.c.namespace == namespace,
-            t.c.wait.in_((SLOT, BINDING, RETRY)),
-            t.c.due_at <= now,
-        )
-        .order_by(t.c.due_at, t.c.scheduled_at, t.c.id)
-        .limit(limit)
-    )
-    return connection.execute(query).all()
-
-
-def _used(
-    connection: Connection, namespace: str, names: Sequence[str]
-) -> Counter[tuple[str, str | None]]:
-    """Count the jobs let through, by binding and by binding and key."""
-    through = (t.c.state != states.SCHEDULED) | t.c.wait.not_in((SLOT, BINDING))
-    query = (
-        select(t.c.binding, t.c.concurrency_key, func.count())
-        .where(
-            t.c.state.in_(states.UNFINISHED),
-            t.c.namespace == namespace,
-            t.c.binding.in_(names),
-            through,
-        )
-        .group_by(t.c.binding, t.c.concurrency_key)
-    )
-    used: Counter[tuple[str, str | None]] = Counter()
-    for name, key, count in connection.execute(query):
-        used[name, None] += count
-        if key is not None:
-            used[name, key] += count
-    return used
-
-
-def _fits(row: Row[Any], binding: Binding | None, used: Counter[tuple[str, str | None]]) -> bool:
-    # A job whose worker was lost still has the slot it was let through with.
-    if binding is None or row.wait == RETRY:
+    def take(self, row: Row[Any]) -> bool:
+        """Take a slot for a job, if one is free."""
+        if self.free(row.binding, row.concurrency_key) <= 0:
+            return False
+        self.used[row.binding, None] += 1
+        if row.concurrency_key is not None:
+            self.used[row.binding, row.concurrency_key] += 1
         return True
-    if binding.concurrency is not None and used[row.binding, None] >= binding.concurrency:
-        return False
-    return (
-        row.concurrency_key is None
-        or used[row.binding, row.concurrency_key] < binding.per_key_concurrency
+
+
+def _claim(
+    connection: Connection, plans: Mapping[str, Plan], row: Row[Any], node_id: str, now: int
+) -> Claim | None:
+    plan = plans.of(row) if isinstance(plans, Plans) else plans.get(row.name)
+    if plan is None:
+        if not row.schedule_active:
+            give_up(connection, row, now=now)
+        return None
+    taken = connection.execute(
+        update(t)
+        .where(t.c.id == row.id, t.c.state == states.SCHEDULED, t.c.wait == row.wait)
+        .values(state=states.CLAIMED, claimed_by=node_id, claimed_at=now, wait=None, due_at=None)
     )
-
-
-def _count(used: Counter[tuple[str, str | None]], row: Row[Any]) -> None:
-    used[row.binding, None] += 1
-    if row.concurrency_key is not None:
-        used[row.binding, row.concurrency_key] += 1
+    if not taken.rowcount:
+        return None
+    return Claim(row.id, row.schedule_id, plan, row.scheduled_at, base=row.attempt, body=row.body)
