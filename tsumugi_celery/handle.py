@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.app import AppState, is_defined, set_state
+from tsumugi_celery.control.service import Control
 from tsumugi_celery.core.errors import DefinitionError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from celery import Celery
+
+    from tsumugi_celery.control.views import (
+        BindingView,
+        ComingTime,
+        OccurrenceView,
+        ScheduleView,
+    )
 
 
 class Tsumugi:
@@ -23,11 +32,157 @@ class Tsumugi:
     def __init__(self, state: AppState) -> None:
         """Hold the state; nothing is connected."""
         self._state = state
+        self._control = Control(state)
 
     @property
     def app(self) -> Celery:
         """The Celery app."""
         return self._state.app
+
+    @property
+    def control(self) -> Control:
+        """The service behind these methods, with paging, filters and explanations."""
+        return self._control
+
+    def list(self, **filters: Any) -> Sequence[ScheduleView]:
+        """Return the schedules that are defined, ordered by name.
+
+        Args:
+            filters: see `Control.list`: search, paused, kind, failing, limit, offset, recent.
+
+        Raises:
+            LedgerError: the ledger cannot be used.
+        """
+        return [*self._control.list(**filters).schedules]
+
+    def get(self, name: str) -> ScheduleView:
+        """Return one schedule.
+
+        Raises:
+            UnknownSchedule: no schedule has this name; spelled alike are in the message.
+            LedgerError: the ledger cannot be used.
+        """
+        return self._control.get(name)
+
+    def pause(self, name: str) -> ScheduleView:
+        """Suppress the executions of a schedule; running beats follow at once. Idempotent.
+
+        Raises:
+            UnknownSchedule: no schedule has this name.
+            LedgerError: the ledger cannot be used.
+        """
+        return self._control.pause(name)
+
+    def resume(self, name: str) -> ScheduleView:
+        """Let a schedule run again, from its first time after now. Idempotent.
+
+        Raises:
+            UnknownSchedule: no schedule has this name.
+            LedgerError: the ledger cannot be used.
+        """
+        return self._control.resume(name)
+
+    def trigger(self, name: str) -> str:
+        """Run a schedule once now, also while paused and with no beat running.
+
+        Returns:
+            The id of the occurrence: the task id of the job, or the root id of the Run.
+
+        Raises:
+            UnknownSchedule: no schedule has this name.
+            NotDefinedHere: the ledger has it, but the code of this process does not define it.
+            DispatchError: it could not be enqueued; that is recorded, and it will not run later.
+            LedgerError: the ledger cannot be used.
+        """
+        return self._control.trigger(name)
+
+    def occurrences(
+        self, name: str, *, limit: int = 50, **filters: Any
+    ) -> Sequence[OccurrenceView]:
+        """Return the last occurrences of a schedule, newest first.
+
+        Times that were not executed are among them; many in a row are one, with their `count`.
+
+        Args:
+            name: the schedule.
+            limit: how many at the most.
+            filters: see `Control.occurrences`: states, causes, since, until.
+
+        Raises:
+            UnknownSchedule: no schedule has this name.
+            LedgerError: the ledger cannot be used.
+        """
+        return [*self._control.occurrences(name, limit=limit, **filters).occurrences]
+
+    def occurrence(self, occurrence_id: str) -> OccurrenceView:
+        """Return one occurrence with its attempts.
+
+        Raises:
+            UnknownOccurrence: no occurrence has this id.
+            LedgerError: the ledger cannot be used.
+        """
+        return self._control.occurrence(occurrence_id)
+
+    def cancel(self, occurrence_id: str) -> OccurrenceView:
+        """Cancel an occurrence: at once before it has started; a running one is terminated.
+
+        Raises:
+            UnknownOccurrence: no occurrence has this id.
+            AlreadyFinished: it ended otherwise before.
+            DispatchError: it runs, and its worker could not be told.
+            LedgerError: the ledger cannot be used.
+        """
+        return self._control.cancel(occurrence_id)
+
+    def bindings(self) -> Sequence[BindingView]:
+        """Return the bindings, by name.
+
+        Raises:
+            LedgerError: the ledger cannot be used.
+        """
+        return [*self._control.bindings()]
+
+    def pause_binding(self, name: str) -> BindingView:
+        """Hold back all jobs enqueued to a binding; running ones finish. Idempotent.
+
+        Raises:
+            UnknownBinding: no binding has this name.
+            LedgerError: the ledger cannot be used.
+        """
+        return self._control.pause_binding(name)
+
+    def resume_binding(self, name: str) -> BindingView:
+        """Let the jobs of a binding run again. Idempotent.
+
+        Raises:
+            UnknownBinding: no binding has this name.
+            LedgerError: the ledger cannot be used.
+        """
+        return self._control.resume_binding(name)
+
+    def why(self, name: str, time: int | datetime) -> str:
+        """Say in one sentence what became of one time of a schedule, and why.
+
+        Args:
+            name: the schedule.
+            time: an aware datetime, or epoch ms.
+
+        Raises:
+            UnknownSchedule: no schedule has this name.
+            ValueError: a datetime without a zone.
+            LedgerError: the ledger cannot be used.
+        """
+        return str(self._control.why(name, time))
+
+    def upcoming(self, name: str, count: int = 10) -> Sequence[ComingTime]:
+        """Return the times to come, with the local times that daylight saving skips or repeats.
+
+        Raises:
+            UnknownSchedule: no schedule has this name.
+            NotDefinedHere: only the code that defines it knows its times.
+            LedgerError: the ledger cannot be used.
+        """
+        return [*self._control.upcoming(name, count)]
 
     def check(self) -> None:
         """Check all definitions in full, with the tasks imported; nothing is started or connected.

@@ -81,3 +81,48 @@ class DispatchError(TsumugiError):
 
 class LedgerError(TsumugiError):
     """The ledger cannot be used: not reachable at start, not ours, or of another schema version."""
+
+
+class LedgerAway(LedgerError):  # noqa: N818 - the name says what happened
+    """The ledger was asked and did not answer; asking again later may help."""
+
+
+class UnknownOccurrence(TsumugiError, KeyError):  # noqa: N818 - in line with UnknownSchedule
+    """No occurrence has this id in the namespace of the app.
+
+    Attributes:
+        id: The id asked for.
+    """
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - the word that users know it by
+        self.id = id
+        super().__init__(id)
+
+    def __str__(self) -> str:
+        return f"no occurrence has the id {self.id!r} (occurrences() of its schedule shows them)"
+
+
+class UnknownBinding(TsumugiError, KeyError):  # noqa: N818 - in line with UnknownSchedule
+    """No binding has this name.
+
+    Attributes:
+        name: The name asked for.
+        near: Names that exist and are spelled alike.
+    """
+
+    def __init__(self, name: str, known: Iterable[str] = ()) -> None:
+        self.name = name
+        self.near = nearest(name, known)
+        super().__init__(name, self.near)
+
+    def __str__(self) -> str:
+        guess = did_you_mean(self.near) or "bindings() shows the names that exist"
+        return f"no binding is named {self.name!r} ({guess})"
+
+
+class NotDefinedHere(TsumugiError):  # noqa: N818 - the name says what is wrong
+    """The ledger has the schedule, but the code of this process does not define it."""
+
+
+class AlreadyFinished(TsumugiError):  # noqa: N818 - the name says what is wrong
+    """The occurrence has come to its end; there is nothing left to cancel."""

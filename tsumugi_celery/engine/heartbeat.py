@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 BEAT = "beat"
 WORKER = "worker"
+#: Any other process, for as long as it triggers a schedule.
+CONTROL = "control"
 
 
 class Heart:
@@ -150,7 +152,8 @@ class Watch:
 
     def __init__(self, presumed_gone: float, monotonic: Callable[[], float]) -> None:
         """Start without having seen anyone."""
-        self._after = {WORKER: presumed_gone, BEAT: presumed_gone / 2}
+        self._after = {WORKER: presumed_gone}
+        self._sooner = presumed_gone / 2
         self._longest_gap = presumed_gone / 4
         self._monotonic = monotonic
         self._seen: dict[str, _Seen] = {}
@@ -196,4 +199,4 @@ class Watch:
         if seen is None or seen.beats != beats:
             self._seen[node_id] = _Seen(beats, now)
             return False
-        return now - seen.since >= self._after[role]
+        return now - seen.since >= self._after.get(role, self._sooner)

@@ -48,7 +48,8 @@ def active_index(connection: Connection, namespace: str) -> Sequence[Row[Any]]:
 
     Columns: id, name, target, kind, paused, last_error_at.
     """
-    query = select(t.c.id, t.c.name, t.c.target, t.c.kind, t.c.paused, t.c.last_error_at).where(
+    columns = [t.c.id, t.c.name, t.c.target, t.c.kind, t.c.paused, t.c.last_error_at]
+    query = select(*columns).where(
         t.c.namespace == namespace, t.c.collection == "", t.c.active.is_(True)
     )
     return connection.execute(query).all()

@@ -1,0 +1,1 @@
+"""List, pause, resume, trigger: the one service behind Python, REST and the command line."""
