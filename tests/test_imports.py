@@ -22,9 +22,9 @@ MAY_IMPORT = {
     "core": set(),
     "definitions": {"core"},
     "ledger": {"core"},
-    "engine": BELOW_ENGINE,
-    "control": BELOW_ENGINE | {"engine"},
-    "flows": BELOW_ENGINE | {"engine"},
+    "engine": BELOW_ENGINE | {"flows"},
+    "control": BELOW_ENGINE | {"engine", "flows"},
+    "flows": BELOW_ENGINE,  # decision 0070
     "repeats": BELOW_ENGINE | {"engine"},
     **dict.fromkeys(FACES, BELOW_FACES | FACES),
 }

@@ -1,0 +1,64 @@
+"""Breaking off a Run: by hand, or at its deadline."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from tsumugi_celery.core import states
+from tsumugi_celery.core.reasons import reason
+from tsumugi_celery.flows.end import break_off
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from celery import Celery
+
+    from tsumugi_celery.ledger.ledger import Ledger
+
+log = logging.getLogger(__name__)
+
+
+def cancel_run(
+    app: Celery, ledger: Ledger, run_id: str, *, now: int, why: str = "cancelled"
+) -> bool:
+    """End a Run as CANCELLED: unstarted tasks never start, running ones are terminated.
+
+    Args:
+        app: the Celery app.
+        ledger: the ledger.
+        run_id: the Run.
+        now: epoch ms.
+        why: the reason that is recorded.
+
+    Returns:
+        False if the Run had ended before; its tasks are left alone then.
+
+    Raises:
+        DBAPIError: the ledger is away.
+    """
+    running = ledger.transact(
+        lambda connection: break_off(connection, run_id, states.CANCELLED, why, now)
+    )
+    if running is None:
+        return False
+    terminate(app, running)
+    return True
+
+
+def terminate(app: Celery, task_ids: Sequence[str]) -> None:
+    """Ask the workers to end running tasks, where their pool can.
+
+    The Run has ended in any case, so a broker that is away is only said.
+    """
+    if not task_ids:
+        return
+    try:
+        app.control.revoke(list(task_ids), terminate=True)
+    except Exception as exc:  # noqa: BLE001 - whatever the transport raises, the Run has ended
+        log.warning(
+            "%d running tasks could not be revoked and run to their end: %s",
+            len(task_ids),
+            reason(exc),
+            extra={"action": "run.not_revoked"},
+        )
