@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from tsumugi_celery.engine import facts
+from tsumugi_celery.engine import facts, retention
 from tsumugi_celery.engine.heartbeat import Watch
 from tsumugi_celery.engine.lost import find_lost
 from tsumugi_celery.engine.mend import mend
@@ -50,8 +50,10 @@ class Chores:
             (min(5.0, settings.republish_after / 4), self.find_lost),
             (MEND_EVERY, self.mend),
             (RESTORE_EVERY, self.restore),
+            (retention.BUSY, self.sweep),
         ]
         self._next = [0.0] * len(self._every)
+        self._sweep_at = cycle.clock.monotonic()
         self._offset: int | None = None
 
     def run(self) -> None:
@@ -92,6 +94,20 @@ class Chores:
             cycle.send(claims)
             if len(claims) < size:
                 return
+
+    def sweep(self) -> None:
+        """Remove some old history, at a moment when no schedule is about to be due."""
+        cycle, now = self.cycle, self.cycle.clock.monotonic()
+        waited = now - self._sweep_at
+        if waited < 0 or (waited < retention.PATIENCE and cycle.due_within(retention.CALM)):
+            return
+        removed = cycle.ledger.transact(
+            lambda connection: retention.sweep(
+                connection, cycle.namespace, cycle.settings.retention, now=cycle.clock.now()
+            )
+        )
+        more = removed >= retention.BATCH
+        self._sweep_at = now + (retention.BUSY if more else retention.IDLE)
 
     def look_after_others(self) -> None:
         """Take over what beats that are gone claimed, and settle what workers that are gone ran."""

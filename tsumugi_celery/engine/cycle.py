@@ -226,6 +226,10 @@ class Cycle:
         """Return the ids of the claims that this beat is still working on."""
         return self.resolver.in_hand() | self.dispatcher.in_hand()
 
+    def due_within(self, ms: int) -> bool:
+        """Return whether a schedule is due by then, as far as was seen at the last look."""
+        return self._next_due is not None and self._next_due <= self.clock.now() + ms
+
     def clock_was_set(self) -> None:
         """Look at everything anew after the clock jumped."""
         self._polled = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from tsumugi_celery.core.ages import Retention, read_retention
 from tsumugi_celery.core.errors import DefinitionError, Problem
+from tsumugi_celery.core.keys import Report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 PREFIX = "tsumugi_"
 #: Read elsewhere, with checks of their own.
-OTHERS = ("database_url", "bindings", "flows", "namespace", "default_overlap", "retention")
+OTHERS = ("database_url", "bindings", "flows", "namespace", "default_overlap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Settings:
         publish_timeout: how long connecting to the broker, and a send, may take.
         republish_after: when a message that nobody has started is first taken for lost.
         batch_size: how many occurrences are claimed and sent together.
+        retention: how long history is kept, by outcome.
     """
 
     poll_interval: float = 1.0
@@ -42,6 +45,7 @@ class Settings:
     publish_timeout: float = 4.0
     republish_after: float = 60.0
     batch_size: int = 500
+    retention: Retention = field(default_factory=Retention)
 
 
 #: The least value of each; all are finite numbers.
@@ -56,12 +60,15 @@ def read_settings(app: Celery) -> Settings:
     """
     problems: list[Problem] = []
     values: dict[str, Any] = {}
-    for field in fields(Settings):
-        value = app.conf.get(PREFIX + field.name)
+    retention = read_retention(app.conf.get("tsumugi_retention"), Report("settings", problems))
+    for each in fields(Settings):
+        if each.name == "retention":
+            continue
+        value = app.conf.get(PREFIX + each.name)
         if value is None:
             continue
-        least = _LEAST.get(field.name, 0.001)
-        whole = field.name == "batch_size"
+        least = _LEAST.get(each.name, 0.001)
+        whole = each.name == "batch_size"
         kinds = (int,) if whole else (int, float)
         if (
             isinstance(value, bool)
@@ -71,11 +78,11 @@ def read_settings(app: Celery) -> Settings:
         ):
             kind = "a whole number" if whole else "a number of seconds"
             accepted = f"{kind}, {least} or more"
-            problems.append(Problem("settings", PREFIX + field.name, repr(value)[:60], accepted))
+            problems.append(Problem("settings", PREFIX + each.name, repr(value)[:60], accepted))
             continue
-        values[field.name] = value if whole else float(value)
+        values[each.name] = value if whole else float(value)
     problems += _unknown(app.conf)
-    settings = Settings(**values)
+    settings = Settings(**values, retention=retention)
     if not problems and settings.presumed_gone < 2 * settings.heartbeat:
         problems.append(
             Problem(

@@ -120,7 +120,7 @@ occurrence = Table(
     Column("untracked", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("schedule_id", "scheduled_at", "manual", name="uq_tsumugi_occurrence_time"),
     Index("ix_tsumugi_occurrence_state", "state", "schedule_id"),
-    Index("ix_tsumugi_occurrence_ended", "ended_at"),
+    Index("ix_tsumugi_occurrence_ended", "namespace", "state", "ended_at"),
     **_OPTIONS,
 )
 

@@ -136,7 +136,12 @@ def upgrade() -> None:
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
     )
-    op.create_index("ix_tsumugi_occurrence_ended", "tsumugi_occurrence", ["ended_at"], unique=False)
+    op.create_index(
+        "ix_tsumugi_occurrence_ended",
+        "tsumugi_occurrence",
+        ["namespace", "state", "ended_at"],
+        unique=False,
+    )
     op.create_index(
         "ix_tsumugi_occurrence_state", "tsumugi_occurrence", ["state", "schedule_id"], unique=False
     )
