@@ -12,6 +12,7 @@ import celery.beat
 from tsumugi_celery.app import state_of
 from tsumugi_celery.core.errors import TsumugiError
 from tsumugi_celery.engine.cycle import Cycle
+from tsumugi_celery.engine.queues import add_queues
 from tsumugi_celery.worker.install import install
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Scheduler(celery.beat.Scheduler):
         try:
             definitions = state.check()
             install(self.app)
+            add_queues(self.app, definitions.bindings.values())
             cycle = Cycle(
                 self.app,
                 state.ledger,

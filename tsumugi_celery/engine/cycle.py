@@ -16,6 +16,7 @@ from tsumugi_celery.engine.dispatch import Dispatcher
 from tsumugi_celery.engine.heartbeat import BEAT, Heart
 from tsumugi_celery.engine.message import unpack
 from tsumugi_celery.engine.plans import Plans
+from tsumugi_celery.engine.priorities import priority_warnings
 from tsumugi_celery.engine.recover import put_back
 from tsumugi_celery.engine.register import register
 from tsumugi_celery.engine.resolve import Resolver
@@ -89,6 +90,7 @@ class Cycle:
         Raises:
             LedgerError: the ledger cannot be used.
         """
+        facts.priorities(log, priority_warnings(self.app, self.plans))
         self.ledger.open()
         self.register()
         self.heart.start()

@@ -52,6 +52,12 @@ def restored(log: logging.Logger, result: Registered) -> None:
         )
 
 
+def priorities(log: logging.Logger, warnings: Sequence[str]) -> None:
+    """Say which priorities have no effect, and what to change."""
+    for words in warnings:
+        log.warning("%s", words, extra={"action": "priority.no_effect"})
+
+
 def claimed(log: logging.Logger, result: Claimed) -> None:
     """Say what was not executed, and why."""
     for name, skipped in result.skipped:

@@ -14,7 +14,8 @@ from celery import signals
 from tsumugi_celery.app import state_of
 from tsumugi_celery.core.errors import TsumugiError
 from tsumugi_celery.engine.heartbeat import WORKER, Heart
-from tsumugi_celery.worker import events, inventory, retry
+from tsumugi_celery.engine.queues import add_queues
+from tsumugi_celery.worker import events, inventory, pools, retry
 from tsumugi_celery.worker.guard import header_of, run_guarded
 from tsumugi_celery.worker.identity import here
 from tsumugi_celery.worker.reconcile import Reconciler
@@ -39,6 +40,9 @@ def install(app: Celery) -> None:
 def connect() -> None:
     """Have Celery call this module when a worker starts; called when the package is imported."""
     signals.celeryd_init.connect(_on_celeryd_init, weak=False, dispatch_uid="tsumugi-celeryd-init")
+    signals.celeryd_after_setup.connect(
+        _on_after_setup, weak=False, dispatch_uid="tsumugi-after-setup"
+    )
     signals.worker_init.connect(_on_worker_init, weak=False, dispatch_uid="tsumugi-worker-init")
     signals.worker_process_init.connect(_on_child, weak=False, dispatch_uid="tsumugi-child")
     signals.worker_shutdown.connect(_on_shutdown, weak=False, dispatch_uid="tsumugi-shutdown")
@@ -64,9 +68,17 @@ def _on_celeryd_init(instance: Any = None, **_kwargs: object) -> None:
     app = instance.app
     install(app)
     try:
+        add_queues(app, state_of(app).read().bindings.values())
+    except TsumugiError as exc:
+        log.error("The queues of bindings are not known here: %s", exc)  # noqa: TRY400 - the text says it all
+    try:
         state_of(app).ledger.open()
     except TsumugiError as exc:
         log.error("Jobs of schedules wait until the ledger is there: %s", exc)  # noqa: TRY400 - the text says it all
+
+
+def _on_after_setup(instance: Any = None, **_kwargs: object) -> None:
+    pools.say_limits(instance.app, instance.pool_cls)
 
 
 def _on_worker_init(sender: Any = None, **_kwargs: object) -> None:
