@@ -36,7 +36,7 @@ bench: $(VENV)/.dev-stamp ## Measure the rate side by side with a bare apply_asy
 	@$(BIN)/python bench/run.py
 
 soak: $(VENV)/.dev-stamp ## Run for long under kills and restarts, then account for every scheduled time
-	@$(BIN)/python bench/soak.py
+	@$(BIN)/python benchmarks/soak.py
 
 clean: ## Remove the virtual environment, the caches and build results
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
