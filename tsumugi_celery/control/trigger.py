@@ -170,12 +170,13 @@ def _arguments(
 ) -> tuple[tuple[tuple[Any, ...], dict[str, Any]] | None, Exception | None]:
     """Make the arguments; a callable is bounded as it is in a beat."""
     payload = claim.definition.payload
-    if payload.static:
+    if payload.static and claim.definition.kind == "job":
         info = claim.definition.occurrence(claim.scheduled_at, claim.occurrence_id)
         return payload.call(info), None
     woken = threading.Event()
     clock = source.state.clock
-    resolver = Resolver(source.state.settings.payload_timeout, clock.monotonic, woken.set)
+    timeout = source.state.settings.payload_timeout
+    resolver = Resolver(source.app, timeout, clock.monotonic, woken.set)
     resolver.submit(claim)
     while True:
         woken.wait(resolver.next_deadline())

@@ -64,6 +64,8 @@ class Definition:
         binding: of the job; None for a flow.
         flow: the builder of the Run; None for a job.
         deadline_ms: how long a Run may take.
+        remote_tasks: names of tasks that a Run's canvas may have though this process does not
+            know them: those that declared bindings name.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Definition:
     binding: Binding | None = None
     flow: Callable[[Any], Any] | None = None
     deadline_ms: int | None = None
+    remote_tasks: frozenset[str] = frozenset()
 
     @property
     def every_ms(self) -> int | None:

@@ -114,7 +114,14 @@ def _read_flow(given: Mapping[str, Any], context: Context, report: Report) -> di
     payload = read_payload(given, "input", "payload", report)
     if payload is not None:
         context.check_arguments(payload, "input", report)
-    return {"target": str(flow), "payload": payload, "flow": build, "deadline_ms": deadline}
+    remote = frozenset(each.task for each in context.bindings.values() if each.declared)
+    return {
+        "target": str(flow),
+        "payload": payload,
+        "flow": build,
+        "deadline_ms": deadline,
+        "remote_tasks": remote,
+    }
 
 
 def _read_binding(written: Any, context: Context, report: Report) -> Binding:

@@ -20,6 +20,7 @@ from tsumugi_celery.engine.priorities import priority_warnings
 from tsumugi_celery.engine.recover import put_back
 from tsumugi_celery.engine.register import register
 from tsumugi_celery.engine.resolve import Resolver
+from tsumugi_celery.engine.runs import kept_canvas
 from tsumugi_celery.ledger import schedules
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Cycle:
         self.heart = Heart(
             ledger, namespace, BEAT, min(settings.heartbeat, settings.presumed_gone / 10), clock
         )
-        self.resolver = Resolver(settings.payload_timeout, clock.monotonic, self.woken.set)
+        self.resolver = Resolver(app, settings.payload_timeout, clock.monotonic, self.woken.set)
         self.dispatcher = Dispatcher(app, ledger, settings, namespace, self.heart.id, clock)
         self.chores = Chores(self)
         self.foreign: frozenset[str] = frozenset()
@@ -200,7 +201,7 @@ class Cycle:
                 self._resend(claim, ready)
             elif claim.plan.body_error is not None:
                 self._note([self.dispatcher.fail(claim, claim.plan.body_error)])
-            elif payload.static:
+            elif payload.static and claim.definition.kind == "job":
                 info = claim.definition.occurrence(claim.scheduled_at, claim.occurrence_id)
                 ready.append((claim, *payload.call(info)))
             else:
@@ -209,7 +210,8 @@ class Cycle:
 
     def _resend(self, claim: Claim, ready: list[Any]) -> None:
         try:
-            ready.append((claim, *unpack(claim.body or "")))
+            flow = claim.definition.kind == "flow"
+            ready.append((claim, *(kept_canvas(claim) if flow else unpack(claim.body or ""))))
         except Exception as exc:  # noqa: BLE001 - a row that cannot be read fails alone
             self._note([self.dispatcher.fail(claim, exc)])
 

@@ -17,6 +17,7 @@ from tsumugi_celery.engine.broker import Sender
 from tsumugi_celery.engine.message import Outgoing
 from tsumugi_celery.engine.plan import RETRY, serializer_of
 from tsumugi_celery.engine.routing import header, with_header
+from tsumugi_celery.engine.runs import RunStarter
 from tsumugi_celery.ledger import occurrences, schedules
 from tsumugi_celery.ledger.schema import occurrence
 
@@ -79,6 +80,7 @@ class Dispatcher:
         self.node_id = node_id
         self.clock = clock
         self.sender = Sender(app, settings.publish_timeout, self._apply)
+        self.runs = RunStarter(app, ledger, namespace, node_id, clock)
         self._unsettled: list[Outcome] = []
 
     @property
@@ -140,6 +142,9 @@ class Dispatcher:
         outcomes = self._unsettled
         self.ledger.transact(lambda connection: self._write(connection, outcomes))
         self._unsettled = []
+        self.runs.settled(
+            [each.claim.occurrence_id for each in outcomes if each.claim.definition.kind == "flow"]
+        )
 
     def close(self) -> None:
         """Close the broker connection."""
@@ -147,6 +152,8 @@ class Dispatcher:
 
     def _outgoing(self, claim: Claim, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outgoing:
         definition = claim.definition
+        if definition.kind == "flow":
+            return self.runs.outgoing(claim, args)
         fields = header(
             definition,
             ledger_id=self.ledger.id,
@@ -176,6 +183,9 @@ class Dispatcher:
         )
 
     def _apply(self, each: Outgoing, producer: Any) -> None:
+        if each.kind == "flow":
+            self.runs.send(each, producer)
+            return
         task = self.app.tasks.get(each.target)
         send = task.apply_async if task is not None else self._send_by_name(each.target)
         # No retry inside kombu: the sender replaces a broken connection itself, within its bounds.
@@ -207,8 +217,12 @@ class Dispatcher:
                     "queue": each.queue,
                 }
                 for each in sent
+                if each.claim.definition.kind == "job"
             ],
         )
+        for each in sent:
+            if each.claim.definition.kind == "flow":
+                self.runs.settle(connection, each.claim.occurrence_id, each.at)
         schedules.record_fired(
             connection,
             [
@@ -232,6 +246,10 @@ class Dispatcher:
 
     def _write_failure(self, connection: Connection, outcome: Outcome, error: str) -> None:
         claim = outcome.claim
+        if claim.definition.kind == "flow" and self.runs.fail(
+            connection, claim.occurrence_id, error, outcome.at
+        ):
+            return
         if claim.base:
             # It has run before, so it is no occurrence "not executed": its next attempt waits.
             occurrences.move(

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core.errors import TsumugiError
+from tsumugi_celery.engine.runs import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from celery import Celery
 
     from tsumugi_celery.engine.claim import Claim
 
@@ -40,15 +43,21 @@ class Resolver:
     """Calls payload callables in threads of their own.
 
     Args:
+        app: the Celery app.
         timeout: how long one may take, in seconds.
         monotonic: a clock in seconds.
         wake: called from the thread when one has returned.
     """
 
     def __init__(
-        self, timeout: float, monotonic: Callable[[], float], wake: Callable[[], None]
+        self,
+        app: Celery,
+        timeout: float,
+        monotonic: Callable[[], float],
+        wake: Callable[[], None],
     ) -> None:
         """Start without any thread."""
+        self._app = app
         self.timeout = timeout
         self._monotonic = monotonic
         self._wake = wake
@@ -117,9 +126,8 @@ class Resolver:
 
     def _run(self, call: _Call) -> None:
         claim = call.claim
-        info = claim.definition.occurrence(claim.scheduled_at, claim.occurrence_id)
         try:
-            call.arguments = claim.definition.payload.call(info)
+            call.arguments = arguments_of(self._app, claim)
         except Exception as exc:  # noqa: BLE001 - what user code raises becomes the occurrence's reason
             call.error = exc
         except BaseException as exc:  # noqa: BLE001 - SystemExit in user code must not look like a hang

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, exists, func, insert, literal, select, update
+from sqlalchemy import bindparam, case, exists, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from tsumugi_celery.core import states
@@ -54,8 +54,43 @@ def sent(connection: Connection, run_id: str, row: Mapping[str, Any]) -> None:
     _insert(connection, run_id, {**row, "state": states.QUEUED})
 
 
+def sent_first(connection: Connection, run_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Note the first messages of planned tasks, in bulk; rows as for `sent`."""
+    if not rows:
+        return
+    statement = (
+        update(t)
+        .where(t.c.task_id == bindparam("p_task"), t.c.run_id == run_id)
+        .where(t.c.sent == 0, t.c.state == states.SCHEDULED)
+        .values(
+            state=states.QUEUED,
+            sent=bindparam("p_sent"),
+            queue=bindparam("p_queue"),
+            queued_at=bindparam("p_at"),
+            due_at=bindparam("p_due"),
+            parent_id=bindparam("p_parent"),
+        )
+    )
+    connection.execute(
+        statement,
+        [
+            {
+                "p_task": row["task_id"],
+                "p_sent": row["sent"],
+                "p_queue": row["queue"],
+                "p_at": row["queued_at"],
+                "p_due": row["due_at"],
+                "p_parent": row["parent_id"],
+            }
+            for row in rows
+        ],
+    )
+
+
 def start(connection: Connection, run_id: str, row: Mapping[str, Any]) -> bool:
     """Start a task, if its Run goes on and this message was not started before.
+
+    One statement, for an autocommit connection; a task without a row is for `start_unknown`.
 
     Args:
         connection: any connection.
@@ -78,9 +113,11 @@ def start(connection: Connection, run_id: str, row: Mapping[str, Any]) -> bool:
         )
         .values(state=states.RUNNING, sent=later, due_at=None, **{name: row[name] for name in news})
     )
-    if connection.execute(statement).rowcount:
-        return True
-    # Sent by a process without this package: this is the first that is heard of it.
+    return bool(connection.execute(statement).rowcount)
+
+
+def start_unknown(connection: Connection, run_id: str, row: Mapping[str, Any]) -> bool:
+    """Start a task that was sent by a process without this package; needs a transaction."""
     return _insert(connection, run_id, {**row, "state": states.RUNNING, "sent": row["turn"]})
 
 
@@ -170,7 +207,9 @@ def _is(run_id: str, task_id: str) -> ColumnElement[bool]:
 
 
 def _is_live(run_id: str) -> ColumnElement[bool]:
-    return exists().where(occurrence.c.id == run_id, occurrence.c.state.in_(LIVE))
+    return exists().where(
+        occurrence.c.id == run_id, occurrence.c.kind == "flow", occurrence.c.state.in_(LIVE)
+    )
 
 
 def _insert(connection: Connection, run_id: str, row: Mapping[str, Any]) -> bool:
