@@ -78,7 +78,7 @@ def zone_names() -> frozenset[str]:
 
 @cache  # bounded by the number of zone names
 def _read(name: str) -> ZoneInfo:
-    path = resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
+    path = resources.files("tzdata").joinpath(f"zoneinfo/{name}")
     with path.open("rb") as file:
         return Zone.from_file(file, key=name)
 
