@@ -34,8 +34,8 @@ def open_database(ledger: Ledger) -> None:
             strangers = _ours(connection) if found is None else []
     except DBAPIError as exc:
         msg = (
-            f"The ledger {ledger} cannot be opened: {exc.orig}. Check that the database runs "
-            "and that tsumugi_database_url names it."
+            f"The ledger {ledger} cannot be opened: {_one_line(exc.orig)}. Check that the database "
+            "runs and that tsumugi_database_url names it."
         )
         raise LedgerError(msg) from exc
     if found is None and strangers:
@@ -82,7 +82,8 @@ def upgrade(ledger: Ledger) -> tuple[str | None, str]:
             command.upgrade(config, "head")
     except OperationalError as exc:
         msg = (
-            f"The tables of the ledger {ledger} could not be brought to version {HEAD}: {exc.orig}."
+            f"The tables of the ledger {ledger} could not be brought to version {HEAD}: "
+            f"{_one_line(exc.orig)}."
         )
         raise LedgerError(msg) from exc
     return before, HEAD
@@ -110,6 +111,10 @@ class _exclusively:  # noqa: N801 - reads as a statement
         elif self.dialect in {"mysql", "mariadb"}:
             self.connection.execute(text(f"SELECT RELEASE_LOCK('{VERSION_TABLE}')"))
         self.connection.commit()
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split()).rstrip(".?")
 
 
 def _ours(connection: Connection) -> list[str]:
