@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, or_, select
 
 from tsumugi_celery.control.payloads import shown_payload
+from tsumugi_celery.control.source import is_key
 from tsumugi_celery.control.views import AttemptView, OccurrencePage, OccurrenceView
 from tsumugi_celery.core import states
 from tsumugi_celery.core.errors import UnknownOccurrence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 #: The place in the order: time, occurrences (1) before stretches (0), manual number or cause.
 Place = tuple[int, int, int | str]
+CURSOR = re.compile(r"(?P<at>-?[0-9]{1,15})~(1~(?P<manual>[0-9]{1,9})|0~(?P<cause>[a-z]+))")
 
 
 def page(
@@ -82,7 +85,7 @@ def one(
         .join(schedule, schedule.c.id == o.c.schedule_id)
         .where(o.c.id == occurrence_id, o.c.namespace == source.namespace)
     )
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(query).one_or_none() if is_key(occurrence_id) else None
     if row is None:
         raise UnknownOccurrence(occurrence_id)
     done = [
@@ -139,12 +142,11 @@ def read_cursor(cursor: str | None) -> Place | None:
     """
     if cursor is None:
         return None
-    at, _, rest = cursor.partition("~")
-    rank, _, tie = rest.partition("~")
-    if rank == "1" and len(at) + len(tie) < 40:  # noqa: PLR2004 - longer than any two numbers here
-        return int(at), 1, int(tie)
-    if rank == "0" and tie in states.CAUSES and len(at) < 30:  # noqa: PLR2004
-        return int(at), 0, tie
+    read = CURSOR.fullmatch(cursor)
+    if read is not None and read["manual"]:
+        return int(read["at"]), 1, int(read["manual"])
+    if read is not None and read["cause"] in states.CAUSES:
+        return int(read["at"]), 0, read["cause"]
     raise ValueError(f"cursor: got {cursor[:60]!r}; accepted: what an earlier page gave as 'next'")
 
 

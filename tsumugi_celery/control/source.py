@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tsumugi_celery.ledger.ledger import Ledger
 
 T = TypeVar("T")
+#: The most bytes that a name or id may have.
+LONGEST_KEY = 1024
 
 
 class State(Protocol):
@@ -141,7 +143,9 @@ class Source:
         Raises:
             UnknownSchedule: neither, or it was removed from the code.
         """
-        found = schedules.find(connection, self.namespace, name, lock=lock)
+        found = None
+        if is_key(name):
+            found = schedules.find(connection, self.namespace, name, lock=lock)
         if found is not None and found.active:
             return found
         if found is None and name in self.defined:
@@ -154,6 +158,14 @@ class Source:
             ledger.open()
             self._opened = True
         return ledger
+
+
+def is_key(text: str) -> bool:
+    """Return whether a text can be in the ledger at all: databases refuse some, each its own."""
+    try:
+        return "\x00" not in text and len(text.encode()) <= LONGEST_KEY
+    except UnicodeEncodeError:
+        return False
 
 
 @contextmanager

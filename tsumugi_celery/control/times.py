@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core.cron import parse_cron
+from tsumugi_celery.core.shifts import FIRST_MS, LAST_MS
 from tsumugi_celery.core.timing import Interval, wall_clock
 from tsumugi_celery.core.zones import ZoneError, load_zone
 
@@ -70,7 +71,7 @@ def to_ms(moment: int | datetime) -> int:
     """Return epoch ms.
 
     Raises:
-        ValueError: a datetime without a zone.
+        ValueError: a datetime without a zone, or a time beyond all calendars.
     """
     if isinstance(moment, datetime):
         if moment.utcoffset() is None:
@@ -78,6 +79,8 @@ def to_ms(moment: int | datetime) -> int:
                 f"a time needs a zone: got {moment!r}, such as datetime.now(timezone.utc)"
             )
         return (moment - EPOCH) // MILLISECOND
+    if not FIRST_MS <= moment < LAST_MS:
+        raise ValueError(f"a time is epoch ms within the years 1 to 9999: got {moment}")
     return moment
 
 
