@@ -67,9 +67,7 @@ def account_for(connection: sa.Connection, executions: Iterable[str]) -> Account
     return result
 
 
-def _account_for_times(
-    result: Account, each: Any, rows: list[Any], stretches: list[Any]
-) -> None:
+def _account_for_times(result: Account, each: Any, rows: list[Any], stretches: list[Any]) -> None:
     result.schedules += 1
     found: Counter[int] = Counter()
     for row in rows:
@@ -115,7 +113,9 @@ def _account_for_attempts(
         if row.state == "NOT_EXECUTED" and any(key[0] == identifier for key in started):
             result.wrong(f"{identifier}: executed, but recorded as not executed ({row.error})")
         if row.state in {"CLAIMED", "SCHEDULED", "QUEUED", "RUNNING"}:
-            result.wrong(f"{identifier}: still {row.state} (wait {row.wait}, attempt {row.attempt})")
+            result.wrong(
+                f"{identifier}: still {row.state} (wait {row.wait}, attempt {row.attempt})"
+            )
 
 
 def _listed(counts: Mapping[str, int]) -> str:

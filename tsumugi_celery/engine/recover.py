@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from tsumugi_celery.engine.heartbeat import Watch
     from tsumugi_celery.engine.plan import Plan
 
+#: How often a claim is taken over. A payload callable that ends its process would end every beat.
+MOST_TAKEN_OVER = 5
+REMOVED = "its schedule was removed before its payload callable was called"
+DEADLY = (
+    f"{MOST_TAKEN_OVER + 1} processes that claimed it vanished before they had sent it; "
+    "does its payload callable end its process?"
+)
+
 
 def take_over(
     connection: Connection,
@@ -78,10 +86,13 @@ def take_over(
             if not row.schedule_active:
                 give_up(connection, row, now=now)
             continue
+        if row.republished >= MOST_TAKEN_OVER:
+            give_up(connection, row, now=now, error=DEADLY)
+            continue
         connection.execute(
             update(occurrence)
             .where(occurrence.c.id == row.id)
-            .values(claimed_by=node_id, claimed_at=now)
+            .values(claimed_by=node_id, claimed_at=now, republished=row.republished + 1)
         )
         claims.append(
             Claim(row.id, row.schedule_id, plan, row.scheduled_at, base=row.attempt, body=row.body)
@@ -109,23 +120,25 @@ def put_back(connection: Connection, identifiers: Sequence[str], *, node_id: str
     )
 
 
-def give_up(connection: Connection, row: Row[Any], *, now: int) -> None:
+def give_up(connection: Connection, row: Row[Any], *, now: int, error: str = REMOVED) -> None:
     """Record that nobody can send an occurrence any more.
 
-    Its schedule was removed, and its arguments would have come from a callable that went with it.
+    Args:
+        connection: a transaction that writes.
+        row: the occurrence.
+        now: epoch ms.
+        error: why; by default, that its schedule was removed, and its arguments would have come
+            from a callable that went with it.
     """
-    error = "its schedule was removed before its payload callable was called"
     if row.state == states.SCHEDULED:
         occurrences.move(
             connection, row.id, states.CANCELLED, wait=None, due_at=None, ended_at=now, error=error
         )
+    elif row.attempt:
+        # It has run before, so it is no occurrence "not executed".
+        occurrences.move(connection, row.id, states.FAILED, ended_at=now, error=error)
     elif occurrences.move(
-        connection,
-        row.id,
-        states.NOT_EXECUTED,
-        cause=states.FAILURE,
-        ended_at=now,
-        error=error,
+        connection, row.id, states.NOT_EXECUTED, cause=states.FAILURE, ended_at=now, error=error
     ):
         record_failure(
             connection, row.schedule_id, scheduled_at=row.scheduled_at, at=now, error=error
