@@ -34,6 +34,11 @@ def stop(connection: Connection, node_id: str, *, at: int) -> None:
     connection.execute(update(t).where(t.c.id == node_id).values(stopped_at=at))
 
 
+def get(connection: Connection, node_id: str) -> Row[Any] | None:
+    """Return one node, or None."""
+    return connection.execute(select(t).where(t.c.id == node_id)).one_or_none()
+
+
 def of_namespace(connection: Connection, namespace: str) -> Sequence[Row[Any]]:
     """Return all nodes of the namespace."""
     return connection.execute(select(t).where(t.c.namespace == namespace)).all()

@@ -153,6 +153,18 @@ def end(
     return bool(connection.execute(statement.values(state=state, **values)).rowcount)
 
 
+def requeue(
+    connection: Connection, run_id: str, task_id: str, turn: int, due_at: int | None
+) -> bool:
+    """Note that the broker has the message of a running task again; it may start once more."""
+    statement = (
+        update(t)
+        .where(_is(run_id, task_id), t.c.state == states.RUNNING, t.c.turn == turn)
+        .values(state=states.QUEUED, turn=turn - 1, started_at=None, due_at=due_at)
+    )
+    return bool(connection.execute(statement).rowcount)
+
+
 def get(connection: Connection, run_id: str, task_id: str) -> Row[Any] | None:
     """Return one task, or None."""
     return connection.execute(select(t).where(_is(run_id, task_id))).one_or_none()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from celery import current_app, signals
@@ -12,7 +14,8 @@ from tsumugi_celery.app import state_of
 from tsumugi_celery.core import states
 from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.engine.message import HEADER
-from tsumugi_celery.worker import report
+from tsumugi_celery.flows import publishing
+from tsumugi_celery.worker import report, run_events
 from tsumugi_celery.worker.identity import here
 from tsumugi_celery.worker.note import note_of
 from tsumugi_celery.worker.reporter import Reporter
@@ -29,6 +32,7 @@ def connect() -> None:
     signals.task_revoked.connect(_on_revoked, weak=False, dispatch_uid="tsumugi-revoked")
     signals.task_failure.connect(_on_failure, weak=False, dispatch_uid="tsumugi-failure")
     signals.task_unknown.connect(_on_unknown, weak=False, dispatch_uid="tsumugi-unknown")
+    publishing.connect(partial(run_events.on_publish, _reporter))
     signals.worker_process_shutdown.connect(_on_end, weak=False, dispatch_uid="tsumugi-child-end")
     signals.worker_shutdown.connect(_on_end, weak=False, dispatch_uid="tsumugi-worker-end")
 
@@ -43,6 +47,7 @@ def _on_postrun(
 ) -> None:
     note = note_of(sender.request)
     if note is None:
+        run_events.on_postrun(_reporter, sender.request, state, retval)
         return
     now = note.state.clock.now()
     ended = report.Ended(
@@ -55,7 +60,7 @@ def _on_postrun(
     if state == celery_states.SUCCESS:
         change = report.finished(ended, states.COMPLETED)
     elif state == celery_states.RETRY:
-        change = report.retried(ended, retval)
+        change = report.retried(replace(ended, ended_at=note.failed_at or now), retval)
     elif note.resend_at is not None:
         why = "the broker did not take the next attempt"
         error = reason(note.error) if note.error is not None else why
@@ -83,9 +88,8 @@ def _on_revoked(
     expired: bool = False,  # noqa: FBT001, FBT002 - the signal's arguments
     **_kwargs: object,
 ) -> None:
-    if request is None or request.get(HEADER) is None:
+    if request is None:
         return
-    state = state_of(sender.app)
     why = (
         "expired before it could start"
         if expired
@@ -93,6 +97,10 @@ def _on_revoked(
         if terminated
         else "revoked"
     )
+    if request.get(HEADER) is None:
+        run_events.on_revoked(_reporter, sender.app, request, why, terminated=terminated)
+        return
+    state = state_of(sender.app)
     _reporter.report(
         state.ledger, report.cancelled(request.id, state.clock.now(), why, terminated=terminated)
     )
@@ -108,13 +116,16 @@ def _on_failure(
     timed_out = isinstance(exception, TimeLimitExceeded)
     change = report.lost(task_id, state.clock.now(), reason(exception), timed_out=timed_out)
     _reporter.report(state.ledger, change)
+    run_events.on_lost(_reporter, state, task_id, reason(exception))
 
 
 def _on_unknown(message: Any = None, name: str = "", id: str = "", **_kwargs: object) -> None:  # noqa: A002
-    if not (message is not None and HEADER in (message.headers or {})):
+    headers = (message.headers if message is not None else None) or {}
+    why = f"the worker that got it has no task named {name!r}"
+    if HEADER not in headers:
+        run_events.on_unknown(_reporter, headers, id, why)
         return
     state = state_of(current_app)
-    why = f"the worker that got it has no task named {name!r}"
     _reporter.report(state.ledger, report.unknown(id, state.clock.now(), why))
 
 

@@ -69,7 +69,7 @@ def run_guarded(
         now = state.clock.now()
         try:
             if state.ledger.id != header["ledger"]:
-                _say_other_ledger(state, header)
+                say_other_ledger(state, header)
                 return call()
             refusal = _enter(state, task, request, header, attempt, now=now, tried=tried)
         except SQLAlchemyError as exc:
@@ -180,7 +180,8 @@ def _put_back(task: Task, request: Any, header: Mapping[str, Any], error: Except
     raise Ignore(msg)
 
 
-def _say_other_ledger(state: AppState, header: Mapping[str, Any]) -> None:
+def say_other_ledger(state: AppState, header: Mapping[str, Any]) -> None:
+    """Say once that a message speaks of another ledger than this worker's."""
     other = str(header.get("ledger_url", header["ledger"]))
     if other not in _said:
         _said.add(other)

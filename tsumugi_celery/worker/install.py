@@ -19,6 +19,7 @@ from tsumugi_celery.worker import events, inventory, pools, retry
 from tsumugi_celery.worker.guard import header_of, run_guarded
 from tsumugi_celery.worker.identity import here
 from tsumugi_celery.worker.reconcile import Reconciler
+from tsumugi_celery.worker.run_guard import may_belong, run_in_run
 
 if TYPE_CHECKING:
     from celery import Celery, Task
@@ -57,6 +58,8 @@ def _wrap(task: Task) -> None:
         request = task.request
         header = header_of(request)
         if header is None:
+            if may_belong(request):
+                return run_in_run(task, request, functools.partial(original, *args, **kwargs))
             return original(*args, **kwargs)
         return run_guarded(task, request, header, functools.partial(original, *args, **kwargs))
 

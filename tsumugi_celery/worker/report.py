@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from celery.exceptions import Retry
     from sqlalchemy import Connection
 
-    Change = Callable[[Connection], None]
+    Change = Callable[[Connection], object]
 
 
 @dataclass(frozen=True, slots=True)
