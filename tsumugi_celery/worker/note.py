@@ -23,6 +23,7 @@ class Note:
         attempt: its number, from 1.
         started_at: epoch ms.
         header: the message's header of ours.
+        failed_at: when `task.retry` was called, epoch ms: the next attempt may start at once.
         inside: whether the task's function is being called already.
         resend_at: when the ledger is to send the next attempt, epoch ms; None where Celery has it.
         error: why this attempt failed, where the ledger sends the next one.
@@ -33,6 +34,7 @@ class Note:
     attempt: int
     started_at: int
     header: Mapping[str, Any]
+    failed_at: int | None = None
     inside: bool = False
     resend_at: int | None = None
     error: BaseException | None = None

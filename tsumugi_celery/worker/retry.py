@@ -65,7 +65,10 @@ def _counted(task: Task, own: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(own)
     def retry(*args: Any, **kwargs: Any) -> Any:
         note = note_of(task.request)
-        if note is None or note.max_attempts is None:
+        if note is None:
+            return own(*args, **kwargs)
+        note.failed_at = note.state.clock.now()
+        if note.max_attempts is None:
             return own(*args, **kwargs)
         args = args[:_MAX_RETRIES]
         kwargs.pop("max_retries", None)

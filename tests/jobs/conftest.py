@@ -1,0 +1,20 @@
+"""Stages of this room."""
+
+import pytest
+
+from tests.jobs.stage import Stage
+from tests.processes import Project
+from tests.servers.kinds import Broker, Database
+
+
+@pytest.fixture(params=["redis", "rabbitmq"])
+def stage(request: pytest.FixtureRequest, project: Project, sqlite_database: Database) -> Stage:
+    """A project on Redis, and on RabbitMQ."""
+    broker: Broker = request.getfixturevalue(f"{request.param}_broker")
+    return Stage(project, broker, sqlite_database.url)
+
+
+@pytest.fixture
+def redis_stage(project: Project, redis_broker: Broker, sqlite_database: Database) -> Stage:
+    """A project on Redis."""
+    return Stage(project, redis_broker, sqlite_database.url)
