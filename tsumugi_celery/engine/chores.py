@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from tsumugi_celery.engine import facts, retention
+from tsumugi_celery.engine import facts, retention, run_chores
 from tsumugi_celery.engine.heartbeat import Watch
 from tsumugi_celery.engine.lost import find_lost
 from tsumugi_celery.engine.mend import mend
@@ -15,7 +15,8 @@ from tsumugi_celery.engine.reap import reap
 from tsumugi_celery.engine.recover import take_over
 from tsumugi_celery.engine.register import restore
 from tsumugi_celery.engine.release import release
-from tsumugi_celery.ledger import waiting
+from tsumugi_celery.engine.repeat_claim import let_go
+from tsumugi_celery.ledger import repeats, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +47,10 @@ class Chores:
         self.watch = Watch(settings.presumed_gone, cycle.clock.monotonic)
         self._every: list[tuple[float, Callable[[], None]]] = [
             (min(0.5, settings.poll_interval), self.release),
+            (min(0.5, settings.poll_interval), self.let_go),
             (min(1.0, settings.presumed_gone / 10), self.look_after_others),
             (min(5.0, settings.republish_after / 4), self.find_lost),
+            (min(1.0, settings.presumed_gone / 10), self.look_after_runs),
             (MEND_EVERY, self.mend),
             (RESTORE_EVERY, self.restore),
             (retention.BUSY, self.sweep),
@@ -94,6 +97,19 @@ class Chores:
             cycle.send(claims)
             if len(claims) < size:
                 return
+
+    def let_go(self) -> None:
+        """Give repeats whose run has ended, later than their next time, a new next time."""
+        cycle = self.cycle
+        plans, size = cycle.plans.repeats, cycle.settings.batch_size
+        with cycle.ledger.read() as connection:
+            if not (plans and repeats.any_held(connection, cycle.namespace, sorted(plans))):
+                return
+        now = cycle.clock.now()
+        if cycle.ledger.transact(
+            lambda connection: let_go(connection, cycle.namespace, plans, now=now, limit=size)
+        ):
+            cycle.look_again()
 
     def sweep(self) -> None:
         """Remove some old history, at a moment when no schedule is about to be due."""
@@ -142,6 +158,13 @@ class Chores:
     def find_lost(self) -> None:
         """Send again what the broker has lost."""
         self.cycle.send(find_lost(self.cycle, self.watch))
+        run_chores.find_lost_tasks(self.cycle, self.watch)
+
+    def look_after_runs(self) -> None:
+        """Bring Runs to their end that no worker will."""
+        run_chores.meet_deadlines(self.cycle)
+        run_chores.reap_tasks(self.cycle, self.watch)
+        run_chores.finish_runs(self.cycle)
 
     def mend(self) -> None:
         """Correct next times that the clock or the zone data made wrong."""
@@ -174,6 +197,6 @@ class Chores:
                 (offset - self._offset) / 1000,
                 extra={"action": "clock.jumped"},
             )
-            self.cycle.clock_was_set()
+            self.cycle.look_again()
             self.mend()
         self._offset = offset

@@ -69,7 +69,7 @@ def find_lost(cycle: Cycle, watch: Watch) -> list[Claim]:
     missing = []
     for row in rows:
         if row.queue not in empty:
-            empty[row.queue] = _is_empty(cycle, row.queue)
+            empty[row.queue] = is_empty(cycle, row.queue)
         very_old = _age(row, now) > after * 1000 * PATIENCE * 2**row.republished
         if row.id not in reserved and (empty[row.queue] or very_old):
             missing.append(row)
@@ -100,7 +100,8 @@ def _due(row: Row[Any], now: int, after: float) -> bool:
     return bool(_age(row, now) > after * 1000 * 2**row.republished)
 
 
-def _is_empty(cycle: Cycle, queue: str | None) -> bool:
+def is_empty(cycle: Cycle, queue: str | None) -> bool:
+    """Return whether a queue is empty for certain; None stands for Celery's default queue."""
     app, timeout = cycle.app, cycle.settings.publish_timeout
     name = queue or app.conf.task_default_queue
     options = bounded_options(app, app.conf.broker_read_url, timeout)
@@ -146,7 +147,7 @@ def _take(connection: Connection, cycle: Cycle, rows: Sequence[Row[Any]], now: i
 def _look_after_unreported(cycle: Cycle, now: int, after: float) -> None:
     with cycle.ledger.read() as connection:
         rows = _stale(connection, cycle.namespace, now - int(after * 1000))
-    empty = {queue: _is_empty(cycle, queue) for queue in {row.queue for row in rows}}
+    empty = {queue: is_empty(cycle, queue) for queue in {row.queue for row in rows}}
     rows = [row for row in rows if empty[row.queue]]
     if rows:
         _ask_backend(cycle, rows, now)
@@ -156,7 +157,7 @@ def _ask_backend(cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> None:
     """Settle what the result backend knows of; let go of the rest."""
     settled: list[tuple[str, str | None, str | None]] = []
     for row in rows:
-        state, error = _backend_state(cycle, row.id)
+        state, error = backend_state(cycle, row.id)
         settled.append((row.id, state, error))
 
     def write(connection: Connection) -> None:
@@ -181,7 +182,8 @@ def _ask_backend(cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> None:
         )
 
 
-def _backend_state(cycle: Cycle, identifier: str) -> tuple[str | None, str | None]:
+def backend_state(cycle: Cycle, identifier: str) -> tuple[str | None, str | None]:
+    """Return the state that the result backend knows a task to have ended in, and its error."""
     try:
         result = cycle.app.AsyncResult(identifier)
         state = _SETTLED.get(result.state)
