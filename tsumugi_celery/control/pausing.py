@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from tsumugi_celery.control.source import Source
+    from tsumugi_celery.core.timing import Timing
 
 
 def pause(source: Source, name: str) -> bool:
@@ -64,7 +65,7 @@ def resume(source: Source, name: str) -> bool:
         if not row.paused:
             return False
         now = source.now()
-        account(connection, row, _passed(source, row, now), now=now)
+        account(connection, row, *_passed(source, row, now), now=now)
         until = max(row.accounted_until, now)
         values = {"paused": False, "paused_at": None, "accounted_until": until}
         connection.execute(update(t).where(t.c.id == row.id).values(values))
@@ -80,12 +81,12 @@ def _row(source: Source, connection: Connection, name: str) -> Row[Any]:
     return row
 
 
-def _passed(source: Source, row: Row[Any], now: int) -> Decision:
+def _passed(source: Source, row: Row[Any], now: int) -> tuple[Decision, Timing | None]:
     try:
         timing = timing_of(row, source.defined.get(row.name))
         if timing is not None and not hasattr(timing, "ask"):
             first = row.next_at if row.next_at is not None else row.accounted_until + 1
-            return decide(
+            decision = decide(
                 timing,
                 next_at=first,
                 accounted_until=row.accounted_until,
@@ -93,7 +94,8 @@ def _passed(source: Source, row: Row[Any], now: int) -> Decision:
                 paused=True,
                 blocked=False,
             )
+            return decision, timing
     except Exception:  # noqa: BLE001 - a schedule class of the user's own; its beat says what it raises
         timing = None
     # Its beat works out what comes next, and `accounted_until` keeps it from what has passed.
-    return Decision(None, (), max(row.next_at or 0, now + 1))
+    return Decision(None, (), max(row.next_at or 0, now + 1)), None

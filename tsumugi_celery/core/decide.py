@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tsumugi_celery.core import states
+from tsumugi_celery.core.timing import WallClock
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tsumugi_celery.core.timing import Stretch, Timing
 
 
@@ -59,14 +62,13 @@ def decide(
 
     Args:
         timing: the times of the schedule.
-        next_at: the time recorded as next, epoch ms. It is checked against `timing`, since
-            zone data may have changed since it was computed.
+        next_at: the time recorded as next, epoch ms; see `first_open`.
         accounted_until: every time up to here has been dealt with, epoch ms.
         now: the present, epoch ms.
         paused: whether the schedule is paused.
         blocked: whether 'skip' forbids an execution now.
     """
-    first = timing.next_after(max(next_at - 1, accounted_until))
+    first = first_open(timing, next_at=next_at, accounted_until=accounted_until)
     if first is None or first > now:
         return Decision(None, (), first)
     following = timing.next_after(now)
@@ -77,6 +79,42 @@ def decide(
     if blocked:
         return Decision(None, (Skipped(states.OVERLAP, first, first, 1), *late), following)
     return Decision(first, late, following)
+
+
+def first_open(timing: Timing, *, next_at: int | None, accounted_until: int) -> int | None:
+    """Return the first scheduled time that has not been dealt with, epoch ms.
+
+    It is `next_at` unless zone data moved it (decision 0040) or it could not be computed.
+
+    Args:
+        timing: the times of the schedule.
+        next_at: the time recorded as next, epoch ms.
+        accounted_until: every time up to here has been dealt with, epoch ms.
+    """
+    first = timing.next_after(accounted_until)
+    if first is None or next_at is None or first >= next_at or not isinstance(timing, WallClock):
+        return first
+    # The zone data changed. A time nearer to the one dealt with last is that one, moved.
+    return timing.next_after((accounted_until + next_at) // 2)
+
+
+def leave_out(timing: Timing, skipped: Skipped, taken: Collection[int]) -> list[Skipped]:
+    """Split a stretch around times that have a row already, so that each is explained once.
+
+    Args:
+        timing: the times of the schedule.
+        skipped: the times that are not executed.
+        taken: times that a clock which ran ahead has executed, epoch ms.
+    """
+    inside = sorted(at for at in taken if skipped.first <= at <= skipped.last)
+    if not inside:
+        return [skipped]
+    parts: list[Skipped] = []
+    after = skipped.first - 1
+    for until in (*inside, skipped.last + 1):
+        parts += _as_skipped(skipped.cause, timing.stretch(after, until - 1))
+        after = until
+    return parts
 
 
 def _as_skipped(cause: str, passed: Stretch | None) -> tuple[Skipped, ...]:

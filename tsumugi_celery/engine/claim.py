@@ -10,17 +10,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core import states
-from tsumugi_celery.core.decide import Decision, Skipped, decide
+from tsumugi_celery.core.decide import Decision, Skipped, decide, leave_out
 from tsumugi_celery.core.ids import occurrence_id
 from tsumugi_celery.core.reasons import reason
-from tsumugi_celery.engine.plan import must_wait, occurrence_values
+from tsumugi_celery.engine.plan import bounded, must_wait, occurrence_values
 from tsumugi_celery.ledger import bindings, occurrences, schedules, stretches
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from sqlalchemy import Connection, Row
 
+    from tsumugi_celery.core.timing import Timing
     from tsumugi_celery.definitions.model import Definition
     from tsumugi_celery.engine.plan import Plan
 
@@ -84,6 +86,7 @@ def claim_due(
     now: int,
     limit: int,
     foreign: frozenset[str] = frozenset(),
+    stopped: AbstractSet[str] = frozenset(),
 ) -> Claimed:
     """Decide on the schedules that are due and record each decision.
 
@@ -95,19 +98,20 @@ def claim_due(
         now: epoch ms.
         limit: how many schedules at the most.
         foreign: fingerprints that are known to belong to other definitions.
+        stopped: names of schedules that this process leaves to others.
     """
     result = Claimed()
     rows = schedules.due(connection, namespace, now=now, limit=limit, foreign=foreign)
     result.looked_at = len(rows)
-    mine = [row for row in rows if _is_mine(row, plans, result)]
+    mine = [row for row in rows if _is_mine(row, plans, stopped, result)]
     careful = [row.id for row in mine if row.overlap == "skip" and not row.paused]
     busy = occurrences.unfinished_schedules(connection, careful)
     paused_bindings = bindings.paused(connection, namespace) if mine else frozenset()
-    batch = _Batch(connection, node_id, now, paused_bindings, result)
+    batch = Batch(connection, node_id, now, paused_bindings, result)
+    decided: list[tuple[Row[Any], Decision]] = []
     for row in mine:
-        plan = plans[row.name]
         try:
-            decision = _decide(row, plan.definition, now=now, blocked=row.id in busy)
+            decision = _decide(row, plans[row.name].definition, now=now, blocked=row.id in busy)
         except Exception as exc:  # noqa: BLE001 - one definition's fault is that definition's alone
             result.failed.append((row.name, reason(exc)))
             schedules.record_error(
@@ -118,27 +122,36 @@ def claim_due(
                 next_at=now + RETRY_EVALUATION,
             )
             continue
-        batch.add(row, plan, decision)
+        decided.append((row, decision))
+    taken = occurrences.ahead(connection, [row.id for row, each in decided if each.skipped])
+    for row, decision in decided:
+        batch.add(row, plans[row.name], decision, taken.get(row.id, ()))
     batch.write()
     return result
 
 
-def account(connection: Connection, row: Row[Any], decision: Decision, *, now: int) -> None:
+def account(
+    connection: Connection, row: Row[Any], decision: Decision, timing: Timing | None, *, now: int
+) -> None:
     """Write down a decision that executes nothing.
 
     Args:
         connection: a transaction that writes.
         row: the schedule, locked.
         decision: what becomes of the times up to now.
+        timing: the times of the schedule; None where they are not known.
         now: epoch ms.
     """
-    batch = _Batch(connection, "", now, frozenset(), Claimed())
-    batch.move_on(row, decision)
+    taken = occurrences.ahead(connection, [row.id]).get(row.id, ())
+    batch = Batch(connection, "", now, frozenset(), Claimed())
+    batch.move_on(row, decision, timing, taken)
     batch.write()
 
 
-def _is_mine(row: Row[Any], plans: Mapping[str, Plan], result: Claimed) -> bool:
-    plan = plans.get(row.name) if row.collection == "" else None
+def _is_mine(
+    row: Row[Any], plans: Mapping[str, Plan], stopped: AbstractSet[str], result: Claimed
+) -> bool:
+    plan = plans.get(row.name) if row.name not in stopped else None
     if plan is not None and plan.definition.fingerprint == row.fingerprint:
         return True
     result.foreign.add(row.fingerprint)
@@ -172,8 +185,16 @@ def _decide_polled(row: Row[Any], answer: tuple[bool, int], *, now: int, blocked
     return Decision(row.next_at, (), following)
 
 
-class _Batch:
-    """Collects the rows of one claim, so that each kind is written by one statement."""
+class Batch:
+    """Collects the rows of one claim, so that each kind is written by one statement.
+
+    Args:
+        connection: a transaction that writes.
+        node_id: who claims.
+        now: epoch ms.
+        paused_bindings: whose jobs wait in the ledger.
+        result: is told what was decided.
+    """
 
     def __init__(
         self,
@@ -194,13 +215,20 @@ class _Batch:
         self.new_stretches: list[tuple[int, Skipped]] = []
         self.longer_stretches: list[tuple[int, int, Skipped]] = []
 
-    def add(self, row: Row[Any], plan: Plan, decision: Decision) -> None:
+    def add(
+        self, row: Row[Any], plan: Plan, decision: Decision, taken: Collection[int] = ()
+    ) -> None:
+        """Take up a decision; `taken` are times ahead that have a row already, epoch ms."""
         if decision.execute_at is not None:
+            if plan.definition.repeats:
+                plan = bounded(plan, decision.next_at)
             self._execute(row, plan, decision.execute_at)
-        self.move_on(row, decision)
-        self.result.skipped += [(row.name, skipped) for skipped in decision.skipped]
+        timing = plan.definition.timing(row.first_at) if taken else None
+        counted = self.move_on(row, decision, timing, taken)
+        self.result.skipped += [(row.name, each) for each in counted]
 
     def write(self) -> None:
+        """Write down all that was taken up."""
         inserted = occurrences.insert_or_lose(self.connection, self.inserts)
         self.result.claims += [claim for claim in self.claims if claim.occurrence_id in inserted]
         stretches.add(self.connection, self.new_stretches, at=self.now)
@@ -208,7 +236,7 @@ class _Batch:
         schedules.update_all(self.connection, self.updates)
 
     def _execute(self, row: Row[Any], plan: Plan, at: int) -> None:
-        identifier = occurrence_id(row.namespace, row.name, at)
+        identifier = occurrence_id(row.namespace, row.name, at, collection=row.collection)
         wait = must_wait(plan, self.paused_bindings)
         self.inserts.append(
             occurrence_values(
@@ -227,20 +255,42 @@ class _Batch:
         else:
             self.result.held += 1
 
-    def move_on(self, row: Row[Any], decision: Decision) -> None:
+    def move_on(
+        self,
+        row: Row[Any],
+        decision: Decision,
+        timing: Timing | None = None,
+        taken: Collection[int] = (),
+    ) -> Sequence[Skipped]:
+        """Move a schedule past what was decided.
+
+        Args:
+            row: the schedule, locked.
+            decision: what becomes of the times up to now.
+            timing: the times of the schedule; None where they are not known.
+            taken: times ahead that have a row already, epoch ms.
+
+        Returns:
+            What is counted as not executed.
+        """
         counts = dict.fromkeys(states.CAUSES, 0)
         first, cause = row.stretch_first, row.stretch_cause
         last_skipped = row.last_skipped_at
-        if decision.execute_at is not None:
+        counted: Sequence[Skipped] = decision.skipped
+        if timing is not None:
+            counted = [part for each in counted for part in leave_out(timing, each, taken)]
+        # What was executed in between ends a stretch.
+        apart = list(counted) != list(decision.skipped)
+        if decision.execute_at is not None or apart:
             first = cause = None
-        for skipped in decision.skipped:
+        for skipped in counted:
             counts[skipped.cause] += skipped.count
             last_skipped = max(last_skipped or 0, skipped.last)
             if cause == skipped.cause:
                 self.longer_stretches.append((row.id, first, skipped))
             else:
                 self.new_stretches.append((row.id, skipped))
-                first, cause = skipped.first, skipped.cause
+                first, cause = (None, None) if apart else (skipped.first, skipped.cause)
         until = max((decision.execute_at or 0, *(skipped.last for skipped in decision.skipped)))
         self.updates.append(
             {
@@ -255,3 +305,4 @@ class _Batch:
                 "stretch_cause": cause,
             }
         )
+        return counted

@@ -162,6 +162,7 @@ class Dispatcher:
             schedule=definition.name,
             scheduled_at=claim.scheduled_at,
             base=claim.base,
+            until=claim.plan.until,
         )
         options = with_header(claim.plan.options, fields)
         if definition.options.expires_ms is not None:

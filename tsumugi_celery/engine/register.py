@@ -7,19 +7,34 @@ from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core import states
 from tsumugi_celery.core.cron import parse_cron
-from tsumugi_celery.core.decide import Skipped
+from tsumugi_celery.core.decide import Skipped, first_open, leave_out
 from tsumugi_celery.core.reasons import reason
-from tsumugi_celery.core.timing import Interval, Timing, WallClock
+from tsumugi_celery.core.repeat import REPEAT_FORMS
+from tsumugi_celery.core.timing import Interval, Rule, Timing, WallClock
 from tsumugi_celery.core.zones import load_zone
-from tsumugi_celery.ledger import schedules, stretches
+from tsumugi_celery.ledger import occurrences, schedules, stretches
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
     from tsumugi_celery.definitions.model import Definition
     from tsumugi_celery.engine.plan import Plan
+
+#: The columns that registering may change besides those that describe the definition.
+_CHANGING = (
+    "active",
+    "registered_at",
+    "first_at",
+    "next_at",
+    "accounted_until",
+    "n_delay",
+    "n_pause",
+    "last_skipped_at",
+    "stretch_first",
+    "stretch_cause",
+)
 
 
 @dataclass(slots=True)
@@ -53,7 +68,13 @@ def register(
     rows = schedules.of_namespace(connection, namespace, lock=True)
     inserts: list[dict[str, Any]] = []
     updates: list[dict[str, Any]] = []
-    missed: list[tuple[int, Skipped]] = []
+    gone = [row for name, row in rows.items() if row.active and name not in plans]
+    changed = [
+        row
+        for name, row in rows.items()
+        if name in plans and _timing_changed(row, plans[name].definition)
+    ]
+    owed = _owed(connection, [*changed, *gone], now, result)
     for name, plan in plans.items():
         row = rows.get(name)
         values = _described(plan)
@@ -61,22 +82,15 @@ def register(
             inserts.append(values | _new(namespace, plan.definition, now, result))
             result.added.append(name)
             continue
-        counted = None
-        if _timing_changed(row, plan.definition):
-            try:
-                counted = _as_it_was(row, now)
-            except Exception as exc:  # noqa: BLE001 - a row changed by hand must not stop the others
-                result.uncounted.append((name, reason(exc)))
-        if counted is not None:
-            missed.append((row.id, counted))
-        moved = _moved(row, plan.definition, now, counted, result)
+        moved = _moved(row, plan.definition, now, owed.get(row.id, []), result)
         if moved is not None or any(getattr(row, key) != value for key, value in values.items()):
             updates.append({"id": row.id} | values | (moved or _as_is(row)))
-    gone = [row for name, row in rows.items() if row.active and name not in plans]
     result.removed += [row.name for row in gone]
     schedules.insert_all(connection, inserts)
+    missed = [(identifier, each) for identifier, parts in owed.items() for each in parts]
     stretches.add(connection, missed, at=now)
     schedules.update_all(connection, updates)
+    schedules.update_all(connection, [{"id": row.id} | _counted(row, owed[row.id]) for row in gone])
     schedules.retire(connection, [row.id for row in gone])
     return result
 
@@ -124,7 +138,7 @@ def _described(plan: Plan) -> dict[str, Any]:
 
 
 def _new(namespace: str, definition: Definition, now: int, result: Registered) -> dict[str, Any]:
-    first = now + (definition.every_ms or 0)
+    first = definition.first_after(now)
     return {
         "namespace": namespace,
         "collection": "",
@@ -141,27 +155,28 @@ def _timing_changed(row: Row[Any], definition: Definition) -> bool:
 
 
 def _moved(
-    row: Row[Any], definition: Definition, now: int, counted: Skipped | None, result: Registered
+    row: Row[Any],
+    definition: Definition,
+    now: int,
+    owed: Sequence[Skipped],
+    result: Registered,
 ) -> dict[str, Any] | None:
     """Return the columns that say when, or None where they stay as they are."""
     if _timing_changed(row, definition):
         result.changed.append(row.name)
-        first = now + (definition.every_ms or 0)
-        values = _as_is(row) | {
-            "active": True,
-            "registered_at": now,
-            "first_at": first,
-            "next_at": _next_after(definition, first, max(now, row.accounted_until), result),
-            "accounted_until": max(now, row.accounted_until),
-        }
-        if counted is not None:
-            values |= {
-                "n_delay": row.n_delay + counted.count,
-                "last_skipped_at": counted.last,
-                "stretch_first": counted.first,
-                "stretch_cause": counted.cause,
+        first = definition.first_after(now)
+        until = max(now, row.accounted_until)
+        return (
+            _as_is(row)
+            | _counted(row, owed)
+            | {
+                "active": True,
+                "registered_at": now,
+                "first_at": first,
+                "next_at": _next_after(definition, first, until, result),
+                "accounted_until": until,
             }
-        return values
+        )
     if not row.active:
         result.returned.append(row.name)
         until = max(now, row.accounted_until)
@@ -169,14 +184,29 @@ def _moved(
             "active": True,
             "next_at": _next_after(definition, row.first_at, until, result),
             "accounted_until": until,
+            "stretch_cause": None,
         }
     return None
 
 
 def _as_is(row: Row[Any]) -> dict[str, Any]:
-    when = "active registered_at first_at next_at accounted_until"
-    missed = "n_delay last_skipped_at stretch_first stretch_cause"
-    return {name: getattr(row, name) for name in f"{when} {missed}".split()}
+    return {name: getattr(row, name) for name in _CHANGING}
+
+
+def _counted(row: Row[Any], owed: Sequence[Skipped]) -> dict[str, Any]:
+    """Return the columns that say what was not executed; other times begin another stretch."""
+    values: dict[str, Any] = {
+        "n_delay": row.n_delay,
+        "n_pause": row.n_pause,
+        "last_skipped_at": row.last_skipped_at,
+        "accounted_until": row.accounted_until,
+        "stretch_cause": None,
+    }
+    for each in owed:
+        values[f"n_{each.cause}"] += each.count
+        values["last_skipped_at"] = max(values["last_skipped_at"] or 0, each.last)
+        values["accounted_until"] = max(values["accounted_until"], each.last)
+    return values
 
 
 def _next_after(
@@ -191,18 +221,35 @@ def _next_after(
         return until + 60_000
 
 
-def _as_it_was(row: Row[Any], now: int) -> Skipped | None:
-    """Return the times that the old definition still owed, so that they are explained too."""
+def _owed(
+    connection: Connection, rows: Sequence[Row[Any]], now: int, result: Registered
+) -> dict[int, list[Skipped]]:
+    """Return the times that definitions so far still owe, so that they count (decision 0042)."""
+    taken = occurrences.ahead(connection, [row.id for row in rows])
+    owed: dict[int, list[Skipped]] = {}
+    for row in rows:
+        try:
+            owed[row.id] = _as_it_was(row, now, taken.get(row.id, ()))
+        except Exception as exc:  # noqa: BLE001 - a row changed by hand must not stop the others
+            owed[row.id] = []
+            result.uncounted.append((row.name, reason(exc)))
+    return owed
+
+
+def _as_it_was(row: Row[Any], now: int, taken: Collection[int]) -> list[Skipped]:
     if not row.active or row.next_at is None or row.next_at > now:
-        return None
+        return []
     timing: Timing
     if row.cron is not None:
-        timing = WallClock(parse_cron(row.cron), load_zone(row.time_zone))
+        rule: Rule = "repeat" if row.form in REPEAT_FORMS else "schedule"
+        timing = WallClock(parse_cron(row.cron), load_zone(row.time_zone), rule)
     elif row.every_ms is not None:
         timing = Interval(row.first_at, row.every_ms)
     else:
-        return None
-    passed = timing.stretch(max(row.next_at - 1, row.accounted_until), now)
-    return (
-        None if passed is None else Skipped(states.DELAY, passed.first, passed.last, passed.count)
-    )
+        return []
+    first = first_open(timing, next_at=row.next_at, accounted_until=row.accounted_until)
+    passed = None if first is None else timing.stretch(first - 1, now)
+    if passed is None:
+        return []
+    cause = states.PAUSE if row.paused else states.DELAY
+    return leave_out(timing, Skipped(cause, passed.first, passed.last, passed.count), taken)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tsumugi_celery.core import states
 from tsumugi_celery.ledger.schema import occurrence as t
+from tsumugi_celery.ledger.schema import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,6 +54,30 @@ def unfinished_schedules(connection: Connection, schedule_ids: Sequence[int]) ->
         )
     )
     return set(connection.execute(query).scalars())
+
+
+def ahead(connection: Connection, schedule_ids: Sequence[int]) -> dict[int, set[int]]:
+    """Return the regular times that have a row although they are not accounted for yet.
+
+    Only a clock that ran ahead makes such rows (decision 0020).
+
+    Returns:
+        Times in epoch ms, by schedule.
+    """
+    found: dict[int, set[int]] = {}
+    if schedule_ids:
+        query = (
+            select(t.c.schedule_id, t.c.scheduled_at)
+            .join(schedule, schedule.c.id == t.c.schedule_id)
+            .where(
+                t.c.schedule_id.in_(schedule_ids),
+                t.c.scheduled_at > schedule.c.accounted_until,
+                t.c.manual == 0,
+            )
+        )
+        for schedule_id, at in connection.execute(query):
+            found.setdefault(schedule_id, set()).add(at)
+    return found
 
 
 def get(connection: Connection, occurrence_id: str, *, lock: bool = False) -> Row[Any] | None:
