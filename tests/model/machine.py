@@ -133,10 +133,9 @@ class Machine(RuleBasedStateMachine):
         beat = self._beat(pick)
         beat.frozen = not beat.frozen
 
-    @rule(pick=picks)
-    def look_after_others(self, pick: int) -> None:
-        self.world.heartbeats()
-        self._beat(pick).chores.look_after_others()
+    @rule(pick=picks, seconds=st.sampled_from([4, 12, 24]))
+    def look_after_others(self, pick: int, seconds: int) -> None:
+        self.world.watch(self._beat(pick), seconds)
 
     @rule(pick=picks)
     def release(self, pick: int) -> None:
@@ -323,8 +322,7 @@ class Machine(RuleBasedStateMachine):
         world.start_worker()
         for _ in range(12):
             world.clock.advance(3 * HOUR)
-            world.heartbeats()
-            beat.chores.look_after_others()
+            world.watch(beat, 24)
             beat.chores.release()
             beat.chores.find_lost()
             beat.finish()
@@ -344,7 +342,7 @@ class Machine(RuleBasedStateMachine):
             if row.state in states.UNFINISHED
             and (row.name in self.deployed or row.state == states.CLAIMED)
         ]
-        assert not left
+        assert not left, left
         for name in self.deployed:
             if self.reference.known[name].paused:
                 control.resume(world, beat, name)

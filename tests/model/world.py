@@ -35,6 +35,8 @@ from tsumugi_celery.worker.identity import here
 NAMESPACE = "model"
 TASK = "model.job"
 SETTINGS = Settings()
+#: Seconds between two looks at the heartbeats; a watcher that looks less often trusts nothing.
+LOOK_EVERY = 4
 
 app = Celery(NAMESPACE, broker="memory://", set_as_current=False)
 app.conf.update(tsumugi_namespace=NAMESPACE, task_always_eager=False)
@@ -114,6 +116,9 @@ class SimBeat(Cycle):
         self.unsent += claims
         return []
 
+    def in_hand(self) -> set[str]:
+        return super().in_hand() | {claim.occurrence_id for claim in self.unsent}
+
     def publish(self, index: int = 0) -> Outcome:
         """Publish one of the claims; it is not settled yet."""
         claim = self.unsent.pop(index % len(self.unsent))
@@ -174,6 +179,15 @@ class World:
                 beat.heart.refresh()
         for worker in self.workers:
             worker.refresh()
+
+    def watch(self, beat: SimBeat, seconds: int) -> None:
+        """Let a beat watch the heartbeats for a while, then take over and reap."""
+        for _ in range(0, seconds, LOOK_EVERY):
+            self.clock.advance(LOOK_EVERY * 1000)
+            self.heartbeats()
+            with self.ledger.read() as connection:
+                beat.chores.watch.look(connection, NAMESPACE)
+        beat.chores.look_after_others()
 
     # workers
 
