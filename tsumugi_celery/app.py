@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from celery import Celery
 
-    from tsumugi_celery.definitions.model import Definitions
+    from tsumugi_celery.definitions.model import Definition, Definitions
+    from tsumugi_celery.definitions.repeat_form import HandlerEntry, RepeatsEntry
     from tsumugi_celery.engine.settings import Settings
 
 DEFAULT_URL = "sqlite:///tsumugi.sqlite3"
@@ -55,6 +56,10 @@ class AppState:
         self._flows = flows or {}
         self._database_url = database_url
         self._ledger: Ledger | None = None
+        self._handlers: dict[str, HandlerEntry] = {}
+        self._repeats: dict[str, RepeatsEntry] = {}
+        #: Names of handlers that this process leaves to others.
+        self.stopped: set[str] = set()
         self.clock = Clock()
 
     @property
@@ -112,8 +117,60 @@ class AppState:
             )
         return self._ledger
 
-    def read(self) -> Definitions:
+    def add_handler(self, name: str, entry: HandlerEntry) -> None:
+        """Take a schedule that was defined by a decorator, at any time before beat reads.
+
+        A module that is imported again replaces its own handlers.
+
+        Raises:
+            DefinitionError: it is wrong, or another schedule has this name.
+        """
+        before = self._handlers.get(name)
+        same = before is not None and before.task == entry.task
+        if name in self._schedules or not (before is None or same):
+            raise DefinitionError([_doubled(name, "it stands elsewhere too")])
+        self._handlers[name] = entry
+        self._checked(self._handlers, name, before)
+
+    def add_repeats(self, name: str, entry: RepeatsEntry) -> Definition:
+        """Take a collection of repeats; the same one may be given again.
+
+        Raises:
+            DefinitionError: it is wrong, or this name has another binding or other options.
+        """
+        before = self._repeats.get(name)
+        if before is not None and before != entry:
+            problem = Problem(
+                f"repeats {name!r}",
+                "name",
+                "defined twice, with another binding or other options",
+                "one definition",
+                "make it once, in a module, and import it",
+            )
+            raise DefinitionError([problem])
+        self._repeats[name] = entry
+        return self._checked(self._repeats, name, before).repeats[name]
+
+    def _checked(self, where: dict[str, Any], name: str, before: Any) -> Definitions:
+        """Read what was added, alone; what is wrong goes again."""
+        try:
+            return read_definitions(
+                self.app,
+                {name: where[name]} if where is self._handlers else {},
+                bindings={**(self.app.conf.get("tsumugi_bindings") or {}), **self._bindings},
+                repeats={name: where[name]} if where is self._repeats else {},
+            )
+        except DefinitionError:
+            del where[name]
+            if before is not None:
+                where[name] = before
+            raise
+
+    def read(self, *, complete: bool = False) -> Definitions:
         """Read all definitions of the app.
+
+        Args:
+            complete: all tasks are registered by now, so that an unknown one is a problem.
 
         Raises:
             DefinitionError: naming every problem.
@@ -121,24 +178,20 @@ class AppState:
         conf = self.app.conf
         own: Mapping[str, Any] = conf.beat_schedule or {}
         doubled = [
-            Problem(
-                f"schedule {name!r}",
-                "name",
-                "defined twice",
-                "one definition",
-                "it stands in beat_schedule too",
-            )
-            for name in self._schedules
+            _doubled(name, "it stands in beat_schedule too")
+            for name in (*self._schedules, *self._handlers)
             if name in own
         ]
         if doubled:
             raise DefinitionError(doubled)
         return read_definitions(
             self.app,
-            {**default_entries(self.app, own), **own, **self._schedules},
+            {**default_entries(self.app, own), **own, **self._schedules, **self._handlers},
             bindings={**(conf.get("tsumugi_bindings") or {}), **self._bindings},
             flows={**(conf.get("tsumugi_flows") or {}), **self._flows},
+            repeats=self._repeats,
             default_overlap=conf.get("tsumugi_default_overlap", "skip"),
+            complete=complete,
         )
 
     def check(self) -> Definitions:
@@ -151,11 +204,15 @@ class AppState:
         app.loader.import_default_modules()
         app.finalize()
         read_settings(app)
-        definitions = self.read()
+        definitions = self.read(complete=True)
         problems = check_registry(app, definitions)
         if problems:
             raise DefinitionError(problems)
         return definitions
+
+
+def _doubled(name: str, hint: str) -> Problem:
+    return Problem(f"schedule {name!r}", "name", "defined twice", "one definition", hint)
 
 
 _states: weakref.WeakKeyDictionary[Celery, AppState] = weakref.WeakKeyDictionary()

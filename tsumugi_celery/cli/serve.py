@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -60,12 +60,15 @@ def web(
     except ModuleNotFoundError as exc:
         raise TsumugiError(_MISSING) from exc
     try:
-        server = create_server(app, host=host, port=port, threads=8)
+        server: Any = create_server(app, host=host, port=port, threads=8)
     except OSError as exc:
         msg = f"cannot listen on {host}:{port}: {exc.strerror or exc}; choose another --port"
         raise TsumugiError(msg) from exc
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(f"Serving on http://{shown}:{server.effective_port}{prefix}")
+    # A name with several addresses is served on each of them.
+    listens = getattr(server, "effective_listen", None) or [(host, server.effective_port)]
+    for address, number in listens:
+        shown = f"[{address}]" if ":" in str(address) else address
+        click.echo(f"Serving on http://{shown}:{number}{prefix}")
     if token is not None and os.environ.get(TOKEN) != token:
         click.echo(f"Token: {token}")
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tsumugi_celery.core.keys import guess
 from tsumugi_celery.definitions.static import serialization_problem
 from tsumugi_celery.definitions.tasks import find_task, misfit
 
@@ -27,12 +28,24 @@ class Context:
         bindings: the declared ones.
         flows: the declared ones.
         default_overlap: for definitions without `overlap`.
+        complete: whether all tasks are registered by now, so that a name without one is wrong.
     """
 
     app: Any
     bindings: Mapping[str, Binding]
     flows: Mapping[str, Callable[[Any], Any]]
     default_overlap: str
+    complete: bool = False
+
+    def check_registered(self, task: str, written: object, report: Report) -> None:
+        """Report a task that is not registered, once all are."""
+        if self.complete and find_task(self.app, task) is None:
+            users = (name for name in self.app.tasks if not name.startswith("celery."))
+            accepted = "a name in bindings, or a registered task"
+            hint = guess(task, [*self.bindings, *users])
+            report.add(
+                "binding", written, accepted, hint or "declare it in bindings if it runs elsewhere"
+            )
 
     def read_overlap(self, given: Mapping[str, Any], report: Report) -> str:
         """Return the overlap rule of a definition; problems go to `report`."""

@@ -14,6 +14,12 @@ from tsumugi_celery.definitions.context import OVERLAPS, Context
 from tsumugi_celery.definitions.forms import CELERY, CELERY_KEYS, TSUMUGI_KEYS, as_mapping, form_of
 from tsumugi_celery.definitions.model import Binding, Definition, Definitions
 from tsumugi_celery.definitions.registry_check import check_registry
+from tsumugi_celery.definitions.repeat_form import (
+    HandlerEntry,
+    RepeatsEntry,
+    read_handler,
+    read_repeats,
+)
 from tsumugi_celery.definitions.targets import read_callable
 from tsumugi_celery.definitions.tsumugi_form import read_tsumugi_form
 
@@ -26,7 +32,9 @@ def read_definitions(
     *,
     bindings: Mapping[str, Any] | None = None,
     flows: Mapping[str, Any] | None = None,
+    repeats: Mapping[str, RepeatsEntry] | None = None,
     default_overlap: str = "skip",
+    complete: bool = False,
 ) -> Definitions:
     """Read definitions of either form, with the bindings and flows they refer to.
 
@@ -40,7 +48,9 @@ def read_definitions(
         schedules: name -> definition, as in `beat_schedule`.
         bindings: name -> binding, as in `tsumugi_bindings`.
         flows: name -> builder, as in `tsumugi_flows`.
+        repeats: name -> collection, as given to `Tsumugi.repeats`.
         default_overlap: for definitions without `overlap`.
+        complete: all tasks are registered by now, so that an unknown one is a problem.
 
     Raises:
         DefinitionError: with all problems of all definitions.
@@ -52,11 +62,19 @@ def read_definitions(
         default_overlap = "skip"
     read_bound = read_bindings(bindings, problems)
     read_flow = _read_flows(flows, read_bound, problems)
-    context = Context(app, read_bound, read_flow, default_overlap)
+    context = Context(app, read_bound, read_flow, default_overlap, complete)
     read = _read_schedules(schedules, context, problems)
+    read_repeat = {
+        name: definition
+        for name, entry in (repeats or {}).items()
+        for definition in [
+            read_repeats(name, entry, context, Report(f"repeats {name!r}", problems))
+        ]
+        if definition is not None
+    }
     if problems:
         raise DefinitionError(problems)
-    return Definitions(read, read_bound, read_flow)
+    return Definitions(read, read_bound, read_flow, read_repeat)
 
 
 def _read_schedules(
@@ -81,6 +99,8 @@ def _read_schedule(
     if not isinstance(name, str):
         report.add("name", name, "a text")
         name = str(name)
+    if isinstance(entry, HandlerEntry):
+        return read_handler(name, entry, report)
     mapping = as_mapping(entry)
     if mapping is None:
         accepted = "a dict: binding or flow with everyMs or cron; or task with schedule"

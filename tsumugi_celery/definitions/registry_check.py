@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tsumugi_celery.core.keys import Report, guess
+from tsumugi_celery.core.keys import Report
 from tsumugi_celery.definitions.context import Context
-from tsumugi_celery.definitions.tasks import find_task
 
 if TYPE_CHECKING:
     from tsumugi_celery.core.errors import Problem
@@ -27,29 +26,29 @@ def check_registry(app: Any, definitions: Definitions) -> list[Problem]:
     problems: list[Problem] = []
     app.loader.import_default_modules()
     app.finalize(auto=True)
-    context = Context(app, definitions.bindings, definitions.flows, "skip")
+    context = Context(app, definitions.bindings, definitions.flows, "skip", complete=True)
     for definition in definitions.schedules.values():
         if definition.kind == "job":
             _check_job(definition, context, Report(f"schedule {definition.name!r}", problems))
         else:
             report = Report(f"schedule {definition.name!r}", problems)
             context.check_arguments(definition.payload, "input", report)
+    for definition in definitions.repeats.values():
+        _check_task(definition, context, Report(f"repeats {definition.name!r}", problems))
     return problems
 
 
 def _check_job(definition: Definition, context: Context, report: Report) -> None:
-    ours = definition.form == "tsumugi"
+    ours = definition.form != "celery"
     payload, task = definition.payload, definition.task
     key = "payload" if ours else "kwargs" if payload.kwargs and not payload.args else "args"
     context.check_arguments(payload, key, report, task, definition.options.celery)
-    binding = definition.binding
+    if ours:
+        _check_task(definition, context, report)
+
+
+def _check_task(definition: Definition, context: Context, report: Report) -> None:
+    task, binding = definition.task, definition.binding
     declared = binding is not None and binding.declared
-    if ours and not declared and task is not None and find_task(context.app, task) is None:
-        names = [*context.bindings, *(one for one in context.app.tasks if _is_users(one))]
-        accepted = "a name in bindings, or a registered task"
-        hint = guess(task, names) or "declare it in bindings if it runs elsewhere"
-        report.add("binding", definition.target, accepted, hint)
-
-
-def _is_users(task: str) -> bool:
-    return not task.startswith("celery.")
+    if not declared and task is not None:
+        context.check_registered(task, definition.target, report)

@@ -79,7 +79,7 @@ def _check_rest(given: Mapping[str, Any], context: Context, report: Report) -> N
 
 def _read_job(given: Mapping[str, Any], context: Context, report: Report) -> dict[str, Any]:
     _refuse(given, FLOW_OPTION_KEYS, "with flow only", report)
-    binding = _read_binding(given["binding"], context, report)
+    binding = read_binding(given["binding"], context, report)
     own = read_job_options(given, report)
     check_backoff(given, own, binding.options, report)
     routing = {}
@@ -124,13 +124,17 @@ def _read_flow(given: Mapping[str, Any], context: Context, report: Report) -> di
     }
 
 
-def _read_binding(written: Any, context: Context, report: Report) -> Binding:
+def read_binding(written: Any, context: Context, report: Report) -> Binding:
+    """Return the declared binding of this name, or one for the task that is written there."""
     if isinstance(written, str) and written in context.bindings:
         return context.bindings[written]
     if isinstance(written, str) and written in context.flows:
         hint = "write flow in place of binding"
         report.add("binding", written, "a name in bindings, or a task; this is a flow", hint)
-    name = read_task(written, "binding", report) or "?"
+    name = read_task(written, "binding", report)
+    if name is None:
+        return Binding(name="?", task="?", declared=False)
+    context.check_registered(name, written, report)
     return Binding(name=name, task=name, declared=False)
 
 
