@@ -74,10 +74,16 @@ def _on_publish(
     retry_policy: dict[str, Any] | None = None,
     **message: Any,
 ) -> None:
-    root_id = (headers or {}).get("root_id")
-    if headers is None or root_id is None or root_id == headers.get("id"):
+    if headers is None:
         return
     start = _starting.get()
+    if start is not None and headers.get("root_id") in {None, headers.get("id")}:
+        # Celery gives its chord_unlock the root of the task that sends it; here no task runs, so
+        # it became its own root.
+        headers["root_id"] = start.run_id
+    root_id = headers.get("root_id")
+    if root_id is None or root_id == headers.get("id"):
+        return
     if start is not None and start.run_id == root_id:
         headers[RUN_HEADER] = dict(start.fields)
         if retry_policy is not None:
