@@ -68,10 +68,11 @@ def find_lost(cycle: Cycle, watch: Watch) -> list[Claim]:
     empty: dict[str | None, bool] = {}
     missing = []
     for row in rows:
-        if row.queue not in empty:
-            empty[row.queue] = is_empty(cycle, row.queue)
+        queue = _queue_of(cycle, row)
+        if queue not in empty:
+            empty[queue] = is_empty(cycle, queue)
         very_old = _age(row, now) > after * 1000 * PATIENCE * 2**row.republished
-        if row.id not in reserved and (empty[row.queue] or very_old):
+        if row.id not in reserved and (empty[queue] or very_old):
             missing.append(row)
     claims = cycle.ledger.transact(lambda connection: _take(connection, cycle, missing, now))
     facts.lost(log, [claim.occurrence_id for claim in claims])
@@ -147,10 +148,23 @@ def _take(connection: Connection, cycle: Cycle, rows: Sequence[Row[Any]], now: i
 def _look_after_unreported(cycle: Cycle, now: int, after: float) -> None:
     with cycle.ledger.read() as connection:
         rows = _stale(connection, cycle.namespace, now - int(after * 1000))
-    empty = {queue: is_empty(cycle, queue) for queue in {row.queue for row in rows}}
-    rows = [row for row in rows if empty[row.queue]]
+    queues = {row.id: _queue_of(cycle, row) for row in rows}
+    empty = {queue: is_empty(cycle, queue) for queue in set(queues.values())}
+    rows = [row for row in rows if empty[queues[row.id]]]
     if rows:
         _ask_backend(cycle, rows, now)
+
+
+def _queue_of(cycle: Cycle, row: Row[Any]) -> str | None:
+    """Return where a job was sent: by its own option, or as the app routes its task."""
+    if row.queue is not None or row.task is None:
+        return row.queue
+    try:
+        queue = cycle.app.amqp.router.route({}, row.task).get("queue")
+    except Exception as exc:  # noqa: BLE001 - routes may be functions of the user's
+        log.debug("The route of %s is not known: %s", row.task, reason(exc))
+        return None
+    return getattr(queue, "name", queue)
 
 
 def _ask_backend(cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> None:
