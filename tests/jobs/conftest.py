@@ -1,7 +1,11 @@
 """Stages of this room."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import pytest
 
+from tests.jobs.bench import Bench
 from tests.jobs.stage import Stage
 from tests.processes import Project
 from tests.servers.kinds import Broker, Database
@@ -18,3 +22,17 @@ def stage(request: pytest.FixtureRequest, project: Project, sqlite_database: Dat
 def redis_stage(project: Project, redis_broker: Broker, sqlite_database: Database) -> Stage:
     """A project on Redis."""
     return Stage(project, redis_broker, sqlite_database.url)
+
+
+@pytest.fixture
+def bench(sqlite_database: Database) -> Iterator[Callable[..., Bench]]:
+    """Makes beats of this process; all keep the same ledger."""
+    made: list[Bench] = []
+
+    def make(*args: Any, **more: Any) -> Bench:
+        made.append(Bench(sqlite_database.url, *args, **more))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from tests.jobs.stage import NEVER, Stage
@@ -117,7 +119,7 @@ def test_attempts_are_counted_and_limited_for_every_kind_of_task(running: Stage)
             assert each.error == "ValueError: no luck"
             assert each.started_at <= each.ended_at
             assert each.worker.startswith("worker")
-        for before, after in zip(done, done[1:], strict=False):
+        for before, after in pairwise(done):
             assert before.ended_at <= after.started_at
     assert stage.wait_state("ignores", "COMPLETED").attempt == 1
     rejected = stage.wait_state("rejects", "FAILED")
@@ -164,7 +166,7 @@ def test_a_long_wait_is_kept_and_holds_back_the_next_occurrence(redis_stage: Sta
     row = stage.wait_state("slow", "FAILED")
     times = [at for at, words in stage.said("ran") if words[1] == row.id]
     assert len(times) == 3
-    assert min(after - before for before, after in zip(times, times[1:], strict=False)) >= 3
+    assert min(after - before for before, after in pairwise(times)) >= 3
     # Regular times went by meanwhile; each was counted, none was executed.
     between = [each for each in stage.rows("slow") if each.scheduled_at <= row.ended_at]
     assert len(between) == 1
