@@ -58,6 +58,8 @@ class Scheduler(celery.beat.Scheduler):
                 state.namespace,
                 state.settings,
                 state.clock,
+                repeats=definitions.repeats,
+                stopped=state.stopped,
             )
             cycle.start()
         except TsumugiError as exc:

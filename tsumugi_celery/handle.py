@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.app import AppState, is_defined, set_state
 from tsumugi_celery.control.service import Control
+from tsumugi_celery.control.times import to_ms
 from tsumugi_celery.core.errors import DefinitionError, Problem
+from tsumugi_celery.definitions.repeat_form import HandlerEntry, RepeatsEntry
+from tsumugi_celery.local import Ran, run_due
+from tsumugi_celery.repeats.collection import Repeats
+from tsumugi_celery.repeats.handler import Handler, Run, make_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from celery import Celery
 
@@ -183,6 +188,75 @@ class Tsumugi:
             LedgerError: the ledger cannot be used.
         """
         return [*self._control.upcoming(name, count)]
+
+    def repeats(self, name: str, *, binding: Any, **options: Any) -> Repeats:
+        """Return the repeats of a collection, whose rows the data owns.
+
+        Call it when the module is imported: a beat fires the repeats of the collections that it
+        knows, and leaves the rows of others alone.
+
+        Args:
+            name: of the collection: 1 to 64 letters, digits, `_` and `-`.
+            binding: a name in `bindings`, a task's name, or the task itself.
+            options: job options for all of them, such as `max_attempts` or `maxAttempts`.
+
+        Raises:
+            DefinitionError: naming every problem.
+        """
+        entry = RepeatsEntry(binding, options)
+        return Repeats(self._state, self._state.add_repeats(name, entry))
+
+    def schedule(
+        self,
+        name: str,
+        *,
+        cron: str | None = None,
+        every: str | timedelta | None = None,
+        time_zone: str | None = None,
+        **options: Any,
+    ) -> Callable[[Callable[[Run], Any]], Handler]:
+        """Make a Celery task and its schedule of a function that gets the run alone.
+
+        The rules of repeats are in force: it never overlaps itself, a local time that daylight
+        saving skips runs at the first minute after the gap, and `every` has a phase of its own.
+
+        Args:
+            name: of the schedule: 1 to 64 letters, digits, `_` and `-`.
+            cron: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`.
+            every: `"30s"`, `"15m"`, `"1h"`, `"1d"`, or a timedelta; one second or more.
+            time_zone: the IANA name of the zone of `cron`; required beside it.
+            options: job options, such as `max_attempts` or `maxAttempts`.
+
+        Raises:
+            DefinitionError: naming every problem; raised when a function is decorated.
+        """
+
+        def decorate(function: Callable[[Run], Any]) -> Handler:
+            state = self._state
+            task = make_task(state.app, state, name, function, time_zone)
+            state.add_handler(
+                name, HandlerEntry(function, task.name, every, cron, time_zone, options)
+            )
+            return Handler(state, name, function, task)
+
+        return decorate
+
+    def run_due(self, now: datetime | int | None = None) -> Sequence[Ran]:
+        """Run what is due in this process, without a broker, and return what happened.
+
+        Schedules, repeats and handlers go the way they always go: claimed, guarded and reported
+        in the ledger. The tasks are called here, one after the other; a failed one that has
+        attempts left waits in the ledger for a later call, or for a beat.
+
+        Args:
+            now: pretend that it is this time: epoch ms or an aware datetime.
+
+        Raises:
+            DefinitionError: the definitions are wrong.
+            LedgerError: the ledger cannot be used.
+            ValueError: a datetime without a zone.
+        """
+        return run_due(self._state, None if now is None else to_ms(now))
 
     def check(self) -> None:
         """Check all definitions in full, with the tasks imported; nothing is started or connected.

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core.cron import parse_cron
+from tsumugi_celery.core.repeat import REPEAT_FORMS
 from tsumugi_celery.core.shifts import FIRST_MS, LAST_MS
-from tsumugi_celery.core.timing import Interval, wall_clock
+from tsumugi_celery.core.timing import Interval, Rule, wall_clock
 from tsumugi_celery.core.zones import ZoneError, load_zone
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def timing_of(row: Row[Any], definition: Definition | None) -> Timing | None:
     if definition is not None and definition.timing_fingerprint == row.timing_fingerprint:
         return definition.timing(row.first_at)
     if row.cron is not None:
-        return wall_clock(parse_cron(row.cron), load_zone(row.time_zone))
+        rule: Rule = "repeat" if row.form in REPEAT_FORMS else "schedule"
+        return wall_clock(parse_cron(row.cron), load_zone(row.time_zone), rule)
     if row.every_ms is not None:
         return Interval(row.first_at, row.every_ms)
     return None

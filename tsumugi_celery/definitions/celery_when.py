@@ -48,6 +48,7 @@ class CeleryWhen:
     celery_schedule: Any
     app: Any
     every_ms = None
+    phase_ms = None
     cron = None
 
     @property

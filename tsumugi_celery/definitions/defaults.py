@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from celery.backends.base import DisabledBackend
 from celery.schedules import crontab
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ def default_entries(app: Any, given: Mapping[str, Any] | None = None) -> dict[st
         app: the Celery app.
         given: the user's entries; one of the same name takes the place of the default.
     """
-    if not app.conf.result_expires or app.backend.supports_autoexpire or CLEANUP in (given or {}):
+    if not app.conf.result_expires or CLEANUP in (given or {}):
+        return {}
+    # Celery adds the entry without a result backend too, where there is nothing to clean up.
+    if app.backend.supports_autoexpire or isinstance(app.backend, DisabledBackend):
         return {}
     entry = {
         "task": CLEANUP,

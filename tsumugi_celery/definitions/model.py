@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core.options import JobOptions
+from tsumugi_celery.core.repeat import REPEAT_FORMS
 from tsumugi_celery.definitions.fingerprint import fingerprint_of
 from tsumugi_celery.definitions.payload import OccurrenceInfo, Payload
 
@@ -53,7 +54,7 @@ class Definition:
 
     Attributes:
         name: the key in `schedules`.
-        form: ``tsumugi`` or ``celery`` (``task`` and ``schedule``).
+        form: ``tsumugi``, ``celery`` (``task`` and ``schedule``), ``handler`` or ``repeat``.
         kind: ``job`` or ``flow``.
         target: the binding or flow as written; the task's name if a task object was given.
         when: the times.
@@ -139,6 +140,20 @@ class Definition:
         """Return the times of this schedule; `first_ms` is the first one of an interval."""
         return self.when.timing(first_ms)
 
+    def first_after(self, ms: int) -> int:
+        """Return the first time of an interval that is registered at `ms`, epoch ms.
+
+        One with a phase of its own keeps to it; any other begins one interval later.
+        """
+        if self.when.phase_ms is not None and self.every_ms is not None:
+            return ms + self.every_ms - (ms - self.when.phase_ms) % self.every_ms
+        return ms + (self.every_ms or 0)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the rules of section 6 are in force: a handler, or a repeat of the data."""
+        return self.form in REPEAT_FORMS
+
     def occurrence(self, scheduled_at_ms: int, occurrence_id: str) -> OccurrenceInfo:
         """Return what a payload callable is told about the occurrence at `scheduled_at_ms`."""
         moment = _EPOCH + timedelta(milliseconds=scheduled_at_ms)
@@ -154,3 +169,5 @@ class Definitions:
     schedules: dict[str, Definition]
     bindings: dict[str, Binding]
     flows: dict[str, Callable[[Any], Any]]
+    #: What all repeats of a collection have in common; without their times and payloads.
+    repeats: dict[str, Definition] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from tsumugi_celery.core.cron import CronFields
-from tsumugi_celery.core.timing import Interval, Timing, wall_clock
+from tsumugi_celery.core.timing import Interval, Rule, Timing, wall_clock
 
 
 class When(Protocol):
@@ -38,6 +38,10 @@ class When(Protocol):
         """The Celery schedule object behind it."""
 
     @property
+    def phase_ms(self) -> int | None:
+        """The phase of an interval that does not begin with its registration, epoch ms."""
+
+    @property
     def text(self) -> str:
         """The times in words."""
 
@@ -51,9 +55,10 @@ class When(Protocol):
 
 @dataclass(frozen=True)
 class Every:
-    """A fixed interval from the first time on."""
+    """A fixed interval from the first time on; a handler's has a phase of its own."""
 
     every_ms: int
+    phase_ms: int | None = None
     cron = None
     zone = timezone.utc
     zone_name = None
@@ -69,7 +74,8 @@ class Every:
     @property
     def identity(self) -> tuple[Any, ...]:
         """The interval; so writing it in the other form leaves the phase alone."""
-        return ("every", self.every_ms)
+        own = () if self.phase_ms is None else (self.phase_ms,)
+        return ("every", self.every_ms, *own)
 
     def timing(self, first_ms: int) -> Timing:
         """Return first + k intervals."""
@@ -84,7 +90,9 @@ class Cron:
     zone_name: str
     fields: CronFields
     zone: ZoneInfo
+    rule: Rule = "schedule"
     every_ms = None
+    phase_ms = None
     celery_schedule = None
 
     @property
@@ -95,8 +103,9 @@ class Cron:
     @property
     def identity(self) -> tuple[Any, ...]:
         """The fields, blanks evened out, and the zone."""
-        return ("cron", " ".join(self.cron.split()), self.zone_name)
+        own = () if self.rule == "schedule" else (self.rule,)
+        return ("cron", " ".join(self.cron.split()), self.zone_name, *own)
 
     def timing(self, first_ms: int) -> Timing:  # noqa: ARG002 - cron has no phase
         """Return the times on the wall clock."""
-        return wall_clock(self.fields, self.zone)
+        return wall_clock(self.fields, self.zone, self.rule)

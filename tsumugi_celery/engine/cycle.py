@@ -19,14 +19,17 @@ from tsumugi_celery.engine.plans import Plans
 from tsumugi_celery.engine.priorities import priority_warnings
 from tsumugi_celery.engine.recover import put_back
 from tsumugi_celery.engine.register import register
+from tsumugi_celery.engine.repeat_claim import claim_repeats
 from tsumugi_celery.engine.resolve import Resolver
 from tsumugi_celery.engine.runs import kept_canvas
-from tsumugi_celery.ledger import schedules
+from tsumugi_celery.ledger import repeats, schedules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from celery import Celery
+    from sqlalchemy import Connection
 
     from tsumugi_celery.definitions.model import Definition
     from tsumugi_celery.engine.claim import Claim, Claimed
@@ -53,6 +56,8 @@ class Cycle:
         namespace: the namespace of the app.
         settings: the settings.
         clock: the time.
+        repeats: what the repeats of each collection have in common, by its name.
+        stopped: names of schedules that this process leaves to others; may grow.
     """
 
     def __init__(  # noqa: PLR0917 - the parts it joins
@@ -63,6 +68,9 @@ class Cycle:
         namespace: str,
         settings: Settings,
         clock: Clock,
+        *,
+        repeats: Mapping[str, Definition] | None = None,
+        stopped: AbstractSet[str] = frozenset(),
     ) -> None:
         """Join the parts; nothing is connected yet."""
         self.app = app
@@ -70,7 +78,7 @@ class Cycle:
         self.namespace = namespace
         self.settings = settings
         self.clock = clock
-        self.plans = Plans(app, settings, definitions)
+        self.plans = Plans(app, settings, definitions, repeats, stopped)
         self.woken = threading.Event()
         self.heart = Heart(
             ledger, namespace, BEAT, min(settings.heartbeat, settings.presumed_gone / 10), clock
@@ -82,6 +90,7 @@ class Cycle:
         #: Set to end `claim_all` after the batch in hand.
         self.stopping = False
         self._next_due: int | None = None
+        self._repeats_due: dict[str, int] = {}
         self._polled: float | None = None
         self._away = False
 
@@ -163,21 +172,36 @@ class Cycle:
         return self._wait()
 
     def claim_all(self) -> None:
-        """Claim and send until nothing is due."""
+        """Claim and send until nothing is due: a batch of each collection in turn."""
         size = self.settings.batch_size
-        while True:
-            claimed = self.claim(size)
-            self.send(claimed.claims)
-            if claimed.held:
-                self.chores.release()
-            if claimed.looked_at < size or self.stopping:
-                return
-
-    def claim(self, limit: int) -> Claimed:
-        """Run one claim."""
         now = self.clock.now()
-        claimed = self.ledger.transact(
-            lambda connection: claim_due(
+        repeating = self.plans.repeats
+        due = ["", *(name for name in repeating if self._repeats_due.get(name, now) <= now)]
+        while due and not self.stopping:
+            for collection in list(due):
+                claimed = self.claim(size, collection)
+                self.send(claimed.claims)
+                if claimed.held:
+                    self.chores.release()
+                if claimed.looked_at < size:
+                    due.remove(collection)
+
+    def claim(self, limit: int, collection: str = "") -> Claimed:
+        """Run one claim, of the schedules of the code or of a collection of repeats."""
+        now = self.clock.now()
+
+        def work(connection: Connection) -> Claimed:
+            if collection:
+                return claim_repeats(
+                    connection,
+                    namespace=self.namespace,
+                    collection=collection,
+                    plans=self.plans.repeats,
+                    node_id=self.heart.id,
+                    now=now,
+                    limit=limit,
+                )
+            return claim_due(
                 connection,
                 namespace=self.namespace,
                 plans=self.plans,
@@ -185,8 +209,10 @@ class Cycle:
                 now=now,
                 limit=limit,
                 foreign=self.foreign,
+                stopped=self.plans.stopped,
             )
-        )
+
+        claimed = self.ledger.transact(work)
         self.foreign |= claimed.foreign
         facts.claimed(log, claimed)
         return claimed
@@ -234,8 +260,8 @@ class Cycle:
         """Return whether a schedule is due by then, as far as was seen at the last look."""
         return self._next_due is not None and self._next_due <= self.clock.now() + ms
 
-    def clock_was_set(self) -> None:
-        """Look at everything anew after the clock jumped."""
+    def look_again(self) -> None:
+        """Forget when what is due: the clock jumped, or times in the ledger have changed."""
         self._polled = None
         self._next_due = None
 
@@ -253,7 +279,13 @@ class Cycle:
 
     def _look_ahead(self) -> None:
         with self.ledger.read() as connection:
-            self._next_due = schedules.next_due(connection, self.namespace, foreign=self.foreign)
+            first = schedules.next_due(connection, self.namespace, foreign=self.foreign)
+            self._repeats_due = repeats.next_due(
+                connection, self.namespace, list(self.plans.repeats)
+            )
+        self._next_due = min(
+            [*self._repeats_due.values(), *([] if first is None else [first])], default=None
+        )
         self._polled = self.clock.monotonic()
 
     def _wait(self) -> float:

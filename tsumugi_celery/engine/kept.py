@@ -32,6 +32,7 @@ class _Gone:
     """The times of a schedule that is not defined as it was: there are none any more."""
 
     every_ms = None
+    phase_ms = None
     cron = None
     zone: tzinfo = timezone.utc
     zone_name = None

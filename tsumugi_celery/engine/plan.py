@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.core import states
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BINDING", "BROKER", "RETRY", "SLOT", "Plan", "make_plan", "must_wait"]
 
+#: The key of `Plan.until` among the options that a row keeps.
+UNTIL = "until"
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -33,6 +37,7 @@ class Plan:
         options: for `apply_async`, without what differs by occurrence.
         options_text: what the ledger keeps of the job options, as JSON.
         limited: whether `concurrencyKey` or the binding's `concurrency` may hold jobs back.
+        until: no attempt starts from here on, epoch ms; None where nothing bounds the retries.
     """
 
     definition: Definition
@@ -41,6 +46,7 @@ class Plan:
     options: Mapping[str, Any]
     options_text: str
     limited: bool
+    until: int | None = None
 
     @property
     def binding_name(self) -> str | None:
@@ -78,6 +84,19 @@ def make_plan(app: Celery, settings: Settings, definition: Definition) -> Plan:
         options_text(definition),
         limited,
     )
+
+
+def bounded(plan: Plan, until: int | None) -> Plan:
+    """Return a plan for one occurrence, whose retries end before the next time of its repeat.
+
+    Args:
+        plan: of its definition.
+        until: the next time, epoch ms; None where nothing follows.
+    """
+    if until is None:
+        return plan
+    text = json.dumps({**json.loads(plan.options_text), UNTIL: until})
+    return replace(plan, until=until, options_text=text)
 
 
 def serializer_of(app: Celery, definition: Definition) -> str:

@@ -6,10 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tsumugi_celery.engine.kept import definition_of
-from tsumugi_celery.engine.plan import Plan, make_plan
+from tsumugi_celery.engine.plan import UNTIL, Plan, bounded, make_plan
+from tsumugi_celery.engine.repeat_plans import RepeatPlans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from celery import Celery
     from sqlalchemy import Row
@@ -25,10 +27,17 @@ class Plans(dict[str, Plan]):
         app: the Celery app.
         settings: the settings.
         definitions: all schedules of this process, by name.
+        repeats: what the repeats of each collection have in common, by its name.
+        stopped: names of schedules that this process leaves to others; may grow.
     """
 
     def __init__(
-        self, app: Celery, settings: Settings, definitions: Mapping[str, Definition]
+        self,
+        app: Celery,
+        settings: Settings,
+        definitions: Mapping[str, Definition],
+        repeats: Mapping[str, Definition] | None = None,
+        stopped: AbstractSet[str] = frozenset(),
     ) -> None:
         """Make every definition ready."""
         super().__init__(
@@ -36,10 +45,12 @@ class Plans(dict[str, Plan]):
         )
         self._app = app
         self._settings = settings
+        self.stopped = stopped
+        self.repeats = RepeatPlans(app, settings, repeats or {})
         #: Limits in force, by name of the binding.
         self.bindings: dict[str, Binding] = {
             each.binding.name: each.binding
-            for each in definitions.values()
+            for each in (*(repeats or {}).values(), *definitions.values())
             if each.binding is not None
         }
 
@@ -54,10 +65,11 @@ class Plans(dict[str, Plan]):
             only a definition that this process does not have could make the arguments.
         """
         plan = self.get(row.name)
+        until = json.loads(row.options or "{}").get(UNTIL)
         if plan is not None and as_it_was(plan, row):
-            return plan
+            return bounded(plan, until)
         if row.kind == "job" and row.body is not None:
-            return make_plan(self._app, self._settings, definition_of(row))
+            return bounded(make_plan(self._app, self._settings, definition_of(row)), until)
         # A payload callable is code: the one that is defined now makes the arguments.
         return plan
 

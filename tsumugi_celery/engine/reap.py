@@ -11,7 +11,7 @@ from sqlalchemy import select
 from tsumugi_celery.core import states
 from tsumugi_celery.core.backoff import Backoff
 from tsumugi_celery.core.options import AT_MOST_ONCE
-from tsumugi_celery.engine.plan import RETRY
+from tsumugi_celery.engine.plan import RETRY, UNTIL
 from tsumugi_celery.ledger import attempts, occurrences
 from tsumugi_celery.ledger.schema import occurrence as t
 
@@ -77,14 +77,18 @@ def settle_lost(
     same = (t.c.attempt == row.attempt) & (t.c.state == states.RUNNING)
     remain = row.attempt < (row.max_attempts or 1)
     values: dict[str, Any] = {"error": why}
-    if timed_out and "backoff" not in json.loads(row.options or "{}"):
+    kept = json.loads(row.options or "{}")
+    if timed_out and "backoff" not in kept:
         remain = False
+    wait = next_wait(row) if remain else 0
+    # A repeat is not retried past its next time.
+    remain = remain and not (UNTIL in kept and now + wait >= kept[UNTIL])
     if row.guarantee == AT_MOST_ONCE and not timed_out:
         state = states.STALLED
         values |= {"error": f"{why}; under at-most-once it is not run again", "ended_at": now}
     elif remain:
         state = states.SCHEDULED
-        values |= {"wait": RETRY, "due_at": now + next_wait(row)}
+        values |= {"wait": RETRY, "due_at": now + wait}
     else:
         state = states.FAILED
         values |= {"error": f"{why}; no attempt remains", "ended_at": now}

@@ -72,6 +72,7 @@ def header(
     schedule: str,
     scheduled_at: int,
     base: int,
+    until: int | None = None,
 ) -> dict[str, Any]:
     """Return the header by which the worker side knows a job of ours.
 
@@ -83,6 +84,7 @@ def header(
         schedule: the name of the schedule.
         scheduled_at: epoch ms.
         base: attempts that earlier messages of this occurrence have used up.
+        until: no attempt starts from here on, epoch ms; None without such a bound.
     """
     options = definition.options
     fields: dict[str, Any] = {
@@ -98,6 +100,8 @@ def header(
         fields["max_attempts"] = options.max_attempts
     if options.backoff is not None:
         fields["backoff"] = asdict(options.backoff)
+    if until is not None:
+        fields["until"] = until
     return fields
 
 

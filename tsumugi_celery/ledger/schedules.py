@@ -67,7 +67,7 @@ def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Row[Any]]:
 def due(
     connection: Connection, namespace: str, *, now: int, limit: int, foreign: Collection[str] = ()
 ) -> Sequence[Row[Any]]:
-    """Lock and return the schedules that are due, longest due first.
+    """Lock and return the schedules of the code that are due, longest due first.
 
     Rows that another beat has locked are left to it.
 
@@ -91,7 +91,7 @@ def due(
 def next_due(
     connection: Connection, namespace: str, *, foreign: Collection[str] = ()
 ) -> int | None:
-    """Return the earliest time that is due next, epoch ms, or None."""
+    """Return when the first schedule of the code is due, epoch ms, or None."""
     return connection.execute(
         select(func.min(t.c.next_at)).where(_waiting(namespace, foreign))
     ).scalar()
@@ -197,7 +197,7 @@ def record_error(
 
 
 def _waiting(namespace: str, foreign: Collection[str]) -> ColumnElement[bool]:
-    known: ColumnElement[bool] = t.c.namespace == namespace
+    known: ColumnElement[bool] = (t.c.namespace == namespace) & (t.c.collection == "")
     if foreign:
         known &= t.c.fingerprint.not_in(sorted(foreign))
     return known

@@ -75,7 +75,7 @@ schedule = Table(
     Column("stretch_first", Millis),
     Column("stretch_cause", String(12)),
     UniqueConstraint("namespace", "collection", "name", name="uq_tsumugi_schedule_name"),
-    Index("ix_tsumugi_schedule_due", "namespace", "next_at"),
+    Index("ix_tsumugi_schedule_due", "namespace", "collection", "next_at"),
     **_OPTIONS,
 )
 

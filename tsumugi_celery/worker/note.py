@@ -40,6 +40,17 @@ class Note:
     error: BaseException | None = None
 
     @property
+    def here(self) -> bool:
+        """Whether it runs in the process that claimed it, without a broker (`run_due`)."""
+        return bool(self.header.get("here"))
+
+    @property
+    def until(self) -> int | None:
+        """No attempt starts from here on, epoch ms: the next time of a repeat or handler."""
+        until = self.header.get("until")
+        return None if until is None else int(until)
+
+    @property
     def max_attempts(self) -> int | None:
         """The schedule's `maxAttempts`; None where the task's own retry settings are in force."""
         most = self.header.get("max_attempts")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import random
+import sys
 from typing import TYPE_CHECKING, Any
 
-from celery.exceptions import Ignore, Reject, Retry
+from celery.exceptions import Ignore, MaxRetriesExceededError, Reject, Retry
 
 from tsumugi_celery.core.backoff import Backoff
 from tsumugi_celery.worker.note import Note, note_of
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     from celery import Task
 
-#: Where `countdown` and `max_retries` stand among the positional arguments of `Task.retry`.
-_ETA, _COUNTDOWN, _MAX_RETRIES = 4, 5, 6
+#: Where these stand among the positional arguments of `Task.retry`.
+_EXC, _ETA, _COUNTDOWN, _MAX_RETRIES = 2, 4, 5, 6
 
 
 def install(task: Task) -> None:
@@ -65,19 +66,57 @@ def _counted(task: Task, own: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(own)
     def retry(*args: Any, **kwargs: Any) -> Any:
         note = note_of(task.request)
-        if note is None:
+        if note is None or (note.max_attempts is None and note.until is None and not note.here):
             return own(*args, **kwargs)
-        note.failed_at = note.state.clock.now()
-        if note.max_attempts is None:
-            return own(*args, **kwargs)
-        args = args[:_MAX_RETRIES]
-        kwargs.pop("max_retries", None)
+        if note.max_attempts is not None:
+            args = args[:_MAX_RETRIES]
+            kwargs.pop("max_retries", None)
         if not _has_time(args, kwargs):
             args = args[:_COUNTDOWN]
-            kwargs["countdown"] = wait_ms(note) / 1000
+            wait = wait_ms(note) / 1000 if note.max_attempts is not None else None
+            kwargs["countdown"] = task.default_retry_delay if wait is None else wait
+        due = _due(note, args, kwargs)
+        error = _error(args, kwargs)
+        if note.until is not None and due >= note.until:
+            # A repeat is not retried past its next time (section 6): this run has failed.
+            raise error
+        if note.here:
+            _leave_to_ledger(task, note, due, error)
+        if note.max_attempts is None:
+            return own(*args, **kwargs)
         return _send(task, note, args, kwargs)
 
     return retry
+
+
+def _due(note: Note, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    given = dict(zip(("eta", "countdown"), args[_ETA:_MAX_RETRIES], strict=False)) | kwargs
+    eta, countdown = given.get("eta"), given.get("countdown")
+    if eta is not None:
+        return int(eta.timestamp() * 1000)
+    return note.state.clock.now() + int(float(countdown or 0) * 1000)
+
+
+def _error(args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
+    given: object = kwargs.get("exc") or (args[_EXC] if len(args) > _EXC else sys.exc_info()[1])
+    if isinstance(given, BaseException):
+        return given
+    nothing: BaseException = MaxRetriesExceededError("its next time comes first")
+    return nothing
+
+
+def _leave_to_ledger(task: Task, note: Note, due: int, error: BaseException) -> None:
+    """End an attempt in a process without a broker; whoever looks at the ledger next goes on.
+
+    Raises:
+        Ignore: the ledger has the next attempt.
+        BaseException: the error itself, where the task's own settings allow no further attempt.
+    """
+    own_limit = task.max_retries if note.max_attempts is None else None
+    if own_limit is not None and note.attempt > own_limit:
+        raise error
+    note.resend_at, note.error = due, error
+    raise Ignore("no broker here; the ledger sends the next attempt") from error
 
 
 def wait_ms(note: Note) -> int:

@@ -249,7 +249,10 @@ def upgrade() -> None:
         mysql_engine="InnoDB",
     )
     op.create_index(
-        "ix_tsumugi_schedule_due", "tsumugi_schedule", ["namespace", "next_at"], unique=False
+        "ix_tsumugi_schedule_due",
+        "tsumugi_schedule",
+        ["namespace", "collection", "next_at"],
+        unique=False,
     )
     op.create_table(
         "tsumugi_stretch",
