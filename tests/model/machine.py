@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.model import control
 from tests.model.clock import DAY, HOUR, MINUTE, SECOND
 from tests.model.reference import Known, Reference
-from tests.model.world import SimBeat, Snapshot, World, make_world
+from tests.model.world import Running, SimBeat, Snapshot, World, make_world
 from tsumugi_celery.core import states
 
 START = 1_772_409_601_234  # 2026-03-02T00:00:01.234Z
@@ -166,21 +166,29 @@ class Machine(RuleBasedStateMachine):
     def lose(self, pick: int) -> None:
         self.world.broker.waiting.pop(pick % len(self.world.broker.waiting))
 
-    @precondition(lambda self: self.world.running)
+    @precondition(lambda self: self._awake())
     @rule(pick=picks, well=st.booleans())
     def end(self, pick: int, well: bool) -> None:
-        running = self.world.running[pick % len(self.world.running)]
+        awake = self._awake()
+        running = awake[pick % len(awake)]
         (self.world.succeed if well else self.world.fail)(running)
 
     @precondition(lambda self: self.world.reports)
     @rule(pick=picks)
     def report(self, pick: int) -> None:
-        self.world.report(self.world.reports[pick % len(self.world.reports)])
+        report = self.world.reports[pick % len(self.world.reports)]
+        if report.running.node.id not in self.world.frozen:
+            self.world.report(report)
 
     @precondition(lambda self: self.world.workers)
     @rule(pick=picks)
     def kill_worker(self, pick: int) -> None:
         self.world.kill_worker(self.world.workers[pick % len(self.world.workers)])
+
+    @precondition(lambda self: self.world.workers)
+    @rule(pick=picks)
+    def freeze_or_thaw_worker(self, pick: int) -> None:
+        self.world.freeze_or_thaw(self.world.workers[pick % len(self.world.workers)])
 
     @precondition(lambda self: len(self.world.workers) < 2)
     @rule()
@@ -256,6 +264,9 @@ class Machine(RuleBasedStateMachine):
     def _skip_never_overlaps(self) -> None:
         by_schedule: dict[str, list[str]] = {}
         for each in self.world.running:
+            if each.node.id in self.world.suspects:
+                # Taken for gone, it may run beside the next one: no ledger can see that it lives.
+                continue
             by_schedule.setdefault(each.message.header["schedule"], []).append(each.message.id)
         for together in by_schedule.values():
             distinct = sorted(set(together), key=lambda one: self.order[one])
@@ -302,10 +313,13 @@ class Machine(RuleBasedStateMachine):
         return new
 
     def _deliver(self, message: Any, pick: int) -> None:
-        if not self.world.workers:
-            self.world.start_worker()
+        awake = [each for each in self.world.workers if each.id not in self.world.frozen]
+        worker = awake[pick % len(awake)] if awake else self.world.start_worker()
         self._note_order()
-        self.world.deliver(message, self.world.workers[pick % len(self.world.workers)])
+        self.world.deliver(message, worker)
+
+    def _awake(self) -> list[Running]:
+        return [each for each in self.world.running if each.node.id not in self.world.frozen]
 
     def _note_order(self) -> None:
         for row in self.world.occurrences():
@@ -317,32 +331,17 @@ class Machine(RuleBasedStateMachine):
         world = self.world
         world.beats.clear()
         world.triggers.clear()
+        for worker in [each for each in world.workers if each.id in world.frozen]:
+            world.kill_worker(worker)
         self._deploy(self.deployed)
         beat = world.beats[-1]
         world.start_worker()
-        for _ in range(12):
-            world.clock.advance(3 * HOUR)
-            world.watch(beat, 24)
-            beat.chores.release()
-            beat.chores.find_lost()
-            beat.finish()
-            for message in world.broker.waiting:
-                self._deliver(message, 0)
-            world.broker.waiting.clear()
-            for running in list(world.running):
-                world.succeed(running)
-            for report in list(world.reports):
-                world.report(report)
-            beat.chores.mend()
-            self.reference.mend(self.deployed, world.clock.now())
+        for _ in range(16):
+            self._calm_down(beat)
+            if not self._unfinished():
+                break
+        assert not self._unfinished()
         self._nothing_starts_twice()
-        left = [
-            (row.id, row.state, row.wait)
-            for row in world.occurrences()
-            if row.state in states.UNFINISHED
-            and (row.name in self.deployed or row.state == states.CLAIMED)
-        ]
-        assert not left, left
         for name in self.deployed:
             if self.reference.known[name].paused:
                 control.resume(world, beat, name)
@@ -351,6 +350,33 @@ class Machine(RuleBasedStateMachine):
         begun = self._claim(beat)
         assert {each.partition("@")[0] for each in begun} == set(self.deployed)
         self.the_ledger_is_true()
+
+    def _calm_down(self, beat: SimBeat) -> None:
+        """Let a beat and a worker do all that they find to do."""
+        world = self.world
+        world.clock.advance(HOUR)
+        world.watch(beat, 24)
+        beat.chores.release()
+        beat.chores.find_lost()
+        beat.finish()
+        messages, world.broker.waiting = world.broker.waiting, []
+        for message in messages:
+            self._deliver(message, 0)
+        for running in list(world.running):
+            world.succeed(running)
+        for report in list(world.reports):
+            world.report(report)
+        beat.chores.mend()
+        self.reference.mend(self.deployed, world.clock.now())
+
+    def _unfinished(self) -> list[tuple[str, str, str | None]]:
+        """What has not come to an end, although its schedule is defined or a beat has it."""
+        return [
+            (row.id, row.state, row.wait)
+            for row in self.world.occurrences()
+            if row.state in states.UNFINISHED
+            and (row.name in self.deployed or row.state == states.CLAIMED)
+        ]
 
 
 def _every_time_is_explained_once(ledger: Snapshot, name: str, known: Known) -> None:

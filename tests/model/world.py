@@ -14,7 +14,7 @@ from typing import Any
 from celery import Celery, states as celery_states
 from celery.app.task import Context
 from celery.exceptions import Ignore, Retry
-from sqlalchemy import Connection, Row, event, select
+from sqlalchemy import Connection, Row, event, select, update
 
 from tests.model.broker import Message, SimBroker
 from tests.model.clock import SimClock
@@ -28,7 +28,7 @@ from tsumugi_celery.engine.heartbeat import WORKER, Heart
 from tsumugi_celery.engine.message import HEADER
 from tsumugi_celery.engine.settings import Settings
 from tsumugi_celery.ledger.ledger import Ledger
-from tsumugi_celery.ledger.schema import occurrence, schedule, stretch
+from tsumugi_celery.ledger.schema import node, occurrence, schedule, stretch
 from tsumugi_celery.worker import events, guard
 from tsumugi_celery.worker.identity import here
 
@@ -156,6 +156,9 @@ class World:
     running: list[Running] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     triggers: list[Trigger] = field(default_factory=list)
+    #: Workers that stand still, and all that ever did: they may have been taken for gone.
+    frozen: set[str] = field(default_factory=set)
+    suspects: set[str] = field(default_factory=set)
     #: (occurrence id, attempt) of every start, and the state of its row the moment before.
     started: list[tuple[str, int, str | None]] = field(default_factory=list)
 
@@ -173,12 +176,13 @@ class World:
         return beat
 
     def heartbeats(self) -> None:
-        """Refresh the rows of all that live."""
-        for beat in self.beats:
-            if not beat.frozen:
-                beat.heart.refresh()
-        for worker in self.workers:
-            worker.refresh()
+        """Refresh the rows of all that live, all at once."""
+        living = [beat.heart.id for beat in self.beats if not beat.frozen]
+        living += [worker.id for worker in self.workers if worker.id not in self.frozen]
+        with self.ledger.begin() as connection:
+            connection.execute(
+                update(node).where(node.c.id.in_(living)).values(beats=node.c.beats + 1)
+            )
 
     def watch(self, beat: SimBeat, seconds: int) -> None:
         """Let a beat watch the heartbeats for a while, then take over and reap."""
@@ -203,6 +207,10 @@ class World:
         self.workers.remove(heart)
         self.running = [each for each in self.running if each.node is not heart]
         self.reports = [each for each in self.reports if each.running.node is not heart]
+
+    def freeze_or_thaw(self, heart: Heart) -> None:
+        self.frozen ^= {heart.id}
+        self.suspects.add(heart.id)
 
     def deliver(self, message: Message, worker: Heart) -> Running | None:
         """Let a worker receive a message: the real guard decides whether it starts."""
