@@ -10,6 +10,8 @@ from tsumugi_celery.control import history
 from tsumugi_celery.core import states
 from tsumugi_celery.core.errors import AlreadyFinished, DispatchError
 from tsumugi_celery.core.reasons import reason
+from tsumugi_celery.flows.cancel import terminate
+from tsumugi_celery.flows.end import break_off
 from tsumugi_celery.ledger import occurrences
 from tsumugi_celery.ledger.schema import occurrence as t
 
@@ -46,14 +48,14 @@ def cancel(source: Source, occurrence_id: str) -> OccurrenceView:
         return before
     if before.state in states.FINISHED:
         raise AlreadyFinished(f"{occurrence_id} is {before.state} already")
-    # A Run ends as a whole: what of it has not started looks at this row first.
-    not_running = None if before.kind == "flow" else t.c.state != states.RUNNING
+    if before.kind == "flow":
+        return _cancel_run(source, occurrence_id)
     moved = source.transact(
         lambda connection: occurrences.move(
             connection,
             occurrence_id,
             states.CANCELLED,
-            not_running,
+            t.c.state != states.RUNNING,
             ended_at=source.now(),
             error=WHY,
             wait=None,
@@ -69,6 +71,17 @@ def cancel(source: Source, occurrence_id: str) -> OccurrenceView:
         _await_end(source, occurrence_id)
     with source.read() as connection:
         return history.one(source, connection, occurrence_id)
+
+
+def _cancel_run(source: Source, run_id: str) -> OccurrenceView:
+    """A Run ends as a whole, and at once; running tasks are terminated where their pool can."""
+    timeout = source.state.settings.publish_timeout
+    running = source.transact(
+        lambda connection: break_off(connection, run_id, states.CANCELLED, WHY, source.now())
+    )
+    terminate(source.app, running or (), timeout)
+    with source.read() as connection:
+        return history.one(source, connection, run_id)
 
 
 def _revoke(source: Source, occurrence_id: str) -> Exception | None:

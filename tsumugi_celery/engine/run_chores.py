@@ -50,7 +50,7 @@ def meet_deadlines(cycle: Cycle) -> None:
         )
         if running is not None:
             log.error("%s: FAILED, %s", row.id, why, extra={"action": "run.deadline"})
-            terminate(cycle.app, running)
+            terminate(cycle.app, running, cycle.settings.publish_timeout)
 
 
 def finish_runs(cycle: Cycle) -> None:
