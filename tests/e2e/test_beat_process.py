@@ -24,6 +24,7 @@ HEAD = """
     app.conf.update(
         tsumugi_database_url="sqlite:///" + str(HERE / "ledger.sqlite3"),
         beat_scheduler="tsumugi_celery.Scheduler",
+        result_expires=None,
         broker_connection_retry_on_startup=True,
     )
 
@@ -69,12 +70,11 @@ def test_beat_killed_hard_leaves_a_pid_file_that_stops_nobody(
     beat.kill()
     assert pidfile.exists()
     again = project.beat(f"--pidfile={pidfile}")
-    again.wait_log("beat: Starting...")
+    project.wait_for(lambda: again.pid in {one.pid for one in book.nodes("beat")}, 60)
     again.kill()
     pidfile.write_text("1\n")  # a process that lives, as in a new container
     third = project.beat("--pidfile=", scheduler=None)
-    third.wait_log("beat: Starting...")
-    project.wait_for(lambda: len(book.nodes("beat")) == 3)
+    project.wait_for(lambda: third.pid in {one.pid for one in book.nodes("beat")}, 60)
     assert third.terminate() == 0
     assert sorted(one.suffix for one in project.folder.glob("*.pid")) == [".pid"]
 

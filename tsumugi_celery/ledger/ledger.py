@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from tsumugi_celery.ledger import connect, schema, versions
+from tsumugi_celery.ledger.forks import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 T = TypeVar("T")
 
@@ -40,6 +42,7 @@ class Ledger:
         self._id: str | None = None
         self._inherited: list[Engine] = []
         self._lock = threading.Lock()
+        self._gate = Gate(self) if self.dialect == "sqlite" else None
         os.register_at_fork(after_in_child=self._new_lock)
 
     def __str__(self) -> str:
@@ -94,22 +97,32 @@ class Ledger:
             self._id = self.transact(_ledger_id)
         return self._id
 
+    def in_use(self) -> AbstractContextManager[None]:
+        """Keep forks away while a connection of the engine is in use."""
+        return nullcontext() if self._gate is None else self._gate.inside()
+
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """Open a transaction that writes."""
-        with self.engine.begin() as connection:
+        with self.in_use(), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a transaction that only reads; on SQLite it waits for no writer."""
-        with self.engine.connect().execution_options(tsumugi_read=True) as connection:
+        with (
+            self.in_use(),
+            self.engine.connect().execution_options(tsumugi_read=True) as connection,
+        ):
             yield connection
 
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
         """Open a connection on which each statement is a transaction: one round trip each."""
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with (
+            self.in_use(),
+            self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+        ):
             yield connection
 
     def transact(self, work: Callable[[Connection], T]) -> T:

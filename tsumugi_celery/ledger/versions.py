@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,8 @@ def upgrade(ledger: Ledger) -> tuple[str | None, str]:
     Raises:
         LedgerError: the tables are of a newer version, or a migration failed.
     """
+    # Alembic tells of every plugin it loads; beat's log is for the schedules.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     # Imported here: at 0.2 s it would slow every start for the sake of the first.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
@@ -73,7 +76,11 @@ def upgrade(ledger: Ledger) -> tuple[str | None, str]:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
     try:
-        with ledger.engine.connect() as connection, _exclusively(connection):
+        with (
+            ledger.in_use(),
+            ledger.engine.connect() as connection,
+            _exclusively(connection),
+        ):
             before = current(connection)
             if before is not None and before > HEAD:
                 raise LedgerError(_mismatch(ledger, before))

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-
 from alembic import context
 
 from tsumugi_celery.ledger import schema
 from tsumugi_celery.ledger.versions import VERSION_TABLE
-
-# Alembic tells of every plugin it loads; beat's log is for the schedules.
-logging.getLogger("alembic").setLevel(logging.WARNING)
 
 connection = context.config.attributes["connection"]
 context.configure(
