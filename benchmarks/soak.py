@@ -152,8 +152,8 @@ def soak(pair: str, minutes: float, schedules: int, seed: int) -> bool:
         account = _settle(fleet, url, folder / "executions.txt")
         fleet.stop()
         print(account.text(fleet.killed), flush=True)
-        if account.problems or os.environ.get("KEEP_LOGS"):
-            for process in project.processes:
+        if account.problems:
+            for process in fleet.members.values():
                 print(f"--- {process.name}\n{process.tail(15)}", flush=True)
         return not account.problems
 
@@ -200,7 +200,8 @@ def _settle(fleet: Fleet, url: str, executions: Path) -> Account:
     with suppress(AssertionError):
         wait_for(finished, DRAIN, interval=0.5, what="nothing under way")
     print(f"  drained after {time.monotonic() - began:.0f} s", flush=True)
-    with engine.connect() as connection:
+    # One moment for all tables: the beats go on recording the pause meanwhile.
+    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         account = account_for(connection, executions.read_text().splitlines())
     engine.dispose()
     return account

@@ -216,7 +216,11 @@ class Stage:
         self.wait(finished, timeout, what="nothing under way")
         path = self.project.folder / "runs.txt"
         lines = path.read_text().splitlines() if path.exists() else []
-        with self.connect() as connection:
+        # One moment for all tables: the beats go on recording the pause meanwhile.
+        moment = self._engine.connect()
+        if self._engine.dialect.name != "sqlite":
+            moment = moment.execution_options(isolation_level="REPEATABLE READ")
+        with moment as connection:
             return account_for(connection, lines)
 
     def close(self) -> None:
