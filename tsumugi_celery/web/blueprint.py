@@ -10,6 +10,7 @@ from werkzeug.exceptions import HTTPException
 from tsumugi_celery.web.answers import secured
 from tsumugi_celery.web.api import add_api
 from tsumugi_celery.web.auth import guard
+from tsumugi_celery.web.dashboard import add_dashboard
 from tsumugi_celery.web.errors import Hidden, MethodNotAllowed, add_errors
 from tsumugi_celery.web.names import add_converter
 from tsumugi_celery.web.openapi import add_openapi
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tsumugi_celery.web.options import Auth
 
 #: Each adds its routes; a view marked with `web.auth.public` is shown before anyone has logged in.
-PARTS = (add_api, add_session, add_openapi)
+PARTS = (add_api, add_session, add_openapi, add_dashboard)
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "QUERY")
 FALLBACK = "no_such_address"
@@ -38,7 +39,7 @@ def create_blueprint(
     show_payloads: bool = False,
     flower_url: str | None = None,
 ) -> Blueprint:
-    """Return a blueprint with the REST interface.
+    """Return a blueprint with the dashboard and the REST interface.
 
     Register it below any prefix: ``app.register_blueprint(bp, url_prefix="/tsumugi")``.
 

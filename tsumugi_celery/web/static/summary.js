@@ -1,0 +1,110 @@
+// What the list and the page of a schedule both show of it.
+
+import { make, rebuild, setAttribute, setText, show } from "./dom.js";
+import { at, now, send } from "./api.js";
+import { acts, label } from "./acts.js";
+import { showStrip } from "./strip.js";
+import { countTo } from "./ticks.js";
+import { asTold, clock, here, inZone, iso } from "./times.js";
+import { missedText, stateOf } from "./words.js";
+
+export const pageOf = (name) => `schedule?name=${encodeURIComponent(name)}`;
+
+/** Return the address of a task in Flower; null where there is no Flower. */
+export function flowerOf(id) {
+  const { flower } = document.body.dataset;
+  return flower && id ? `${flower}/task/${encodeURIComponent(id)}` : null;
+}
+
+export function showOutcome(element, entry) {
+  const { text, sign, tone } = stateOf(entry.state);
+  rebuild(element, [text, sign, tone], () => [
+    make("span", { class: `cell ${tone}`, "aria-hidden": "true" }, sign),
+    text,
+  ]);
+}
+
+export function showTime(element, zoneElement, ms, zone) {
+  const told = inZone(ms, zone);
+  setText(element, told.local);
+  setAttribute(element, "datetime", iso(ms));
+  setAttribute(element, "title", here(ms));
+  setText(zoneElement, `${told.zone} ${told.offset}`);
+}
+
+/** Fill all fields of a schedule but its name. */
+export function showSummary(f, schedule) {
+  showBadges(f.badges, schedule);
+  showNext(f, schedule);
+  showLast(f, schedule);
+  showStrip(f.strip, schedule.recent, schedule.time_zone);
+  setText(f.missed, schedule.registered_at === null ? "" : missedText(schedule));
+  label(f.run, "Run now", schedule.name);
+  label(f.pause, schedule.paused ? "Resume" : "Pause", schedule.name);
+}
+
+function showBadges(element, schedule) {
+  const badges = [];
+  if (schedule.paused) badges.push(["Paused", "paused"]);
+  if (schedule.unfinished > 1) badges.push([`${schedule.unfinished} unfinished`, "busy"]);
+  if (schedule.form === "celery") badges.push(["Celery form", ""]);
+  if (schedule.registered_at === null) badges.push(["Not registered", "paused"]);
+  rebuild(element, badges, () =>
+    badges.map(([text, tone]) => make("span", { class: `badge ${tone}` }, text)),
+  );
+}
+
+function showNext(f, schedule) {
+  const { next_run_at: next, paused } = schedule;
+  countTo(f.count, paused ? null : next);
+  if (paused) {
+    const since = schedule.paused_at && inZone(schedule.paused_at, schedule.time_zone).local;
+    setText(f.count, since ? `Paused since ${since}` : "Paused");
+  } else if (next === null) {
+    setText(f.count, schedule.registered_at === null ? "Waits for a beat to register it" : "None");
+  }
+  f.count.classList.toggle("is-paused", paused);
+  show(f.next, next !== null);
+  show(f["next-zone"], next !== null);
+  if (next === null) return;
+  // The server's own reading: its zone data decide when the schedule runs.
+  setText(f.next, (paused ? "Would be " : "") + asTold(schedule.next_run_local));
+  setAttribute(f.next, "datetime", iso(next));
+  setAttribute(f.next, "title", here(next));
+  setText(f["next-zone"], `${schedule.time_zone ?? "UTC"} ${schedule.utc_offset}`);
+}
+
+function showLast(f, schedule) {
+  const ran = schedule.last_run_at !== null;
+  const id = schedule.kind === "flow" ? null : schedule.last_job_id;
+  if (ran && schedule.last_state) showOutcome(f.outcome, { state: schedule.last_state });
+  else rebuild(f.outcome, ran, () => [ran ? "Executed" : "None yet"]);
+  show(f.last, ran);
+  show(f["last-zone"], ran);
+  if (ran) showTime(f.last, f["last-zone"], schedule.last_run_at, schedule.time_zone);
+  const address = ran ? flowerOf(id) : null;
+  show(f.flower, address !== null);
+  setAttribute(f.flower, "href", address);
+  setAttribute(f.flower, "aria-label", `Task in Flower: ${id}`);
+  const error = schedule.last_error;
+  setText(f.error, error ? `Not enqueued: ${error}` : "");
+  setAttribute(f.error, "title", error);
+  if (f.error.matches(".error-box")) show(f.error, Boolean(error));
+}
+
+/** Let the buttons of a schedule work; `current()` returns it as it is shown. */
+export function addActions(f, current) {
+  acts(f.run, f.said, async () => {
+    const { name } = current();
+    const { id } = await send(at("schedules", name, "/trigger"));
+    const link = make("a", { href: `${pageOf(name)}&open=${encodeURIComponent(id)}` }, id);
+    return [`Started at ${clock(now())}: `, link];
+  });
+  acts(f.pause, f.said, async () => {
+    const { name, paused } = current();
+    const after = await send(at("schedules", name, paused ? "/resume" : "/pause"));
+    if (after.paused) return `Paused at ${clock(now())}. Jobs already enqueued go on.`;
+    if (after.next_run_at === null) return `Resumed at ${clock(now())}.`;
+    return `Resumed at ${clock(now())}. Next: ${asTold(after.next_run_local)} ${after.utc_offset}.`;
+  });
+}
