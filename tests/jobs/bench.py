@@ -26,12 +26,18 @@ class StoppedClock(Clock):
 
     def __init__(self) -> None:
         self.at = START
+        self.set_by = 0
 
     def now(self) -> int:
         return self.at
 
+    def set(self, ms: int) -> None:
+        """Set the clock, ahead or back, with no time passing."""
+        self.set_by += ms
+        self.at += ms
+
     def monotonic(self) -> float:
-        return self.at / 1000
+        return (self.at - self.set_by) / 1000
 
 
 class Bench:
