@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,9 @@ class Scheduler(celery.beat.Scheduler):
 
     def close(self) -> None:
         """Finish the batch, leave no claim behind, and close the connections."""
+        if _in_hub():
+            # A signal under gevent: nothing may wait here. Celery closes again on its way out.
+            return
         cycle, self.cycle = self.cycle, None
         if cycle is not None:
             cycle.stop()
@@ -94,6 +98,12 @@ class Scheduler(celery.beat.Scheduler):
             return f"    . ledger -> {state_of(self.app).ledger}"
         except TsumugiError as exc:
             return f"    . ledger -> {exc}"
+
+
+def _in_hub() -> bool:
+    """Return whether this is gevent's event loop, which runs signal handlers and must not wait."""
+    gevent = sys.modules.get("gevent")
+    return gevent is not None and isinstance(gevent.getcurrent(), gevent.hub.Hub)
 
 
 class _Deferred:
