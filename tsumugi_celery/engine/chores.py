@@ -16,7 +16,7 @@ from tsumugi_celery.engine.recover import take_over
 from tsumugi_celery.engine.register import restore
 from tsumugi_celery.engine.release import release
 from tsumugi_celery.engine.repeat_claim import let_go
-from tsumugi_celery.ledger import repeats, waiting
+from tsumugi_celery.ledger import lateness, repeats, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 MEND_EVERY = 600.0
 #: Seconds between two looks for rows of schedules that have vanished.
 RESTORE_EVERY = 10.0
+#: Seconds between two additions to the histogram of lateness.
+LATENESS_EVERY = 5.0
 #: How far the wall clock may run from the monotonic one before it is taken to have been set, ms.
 JUMP = 2000
 
@@ -51,6 +53,7 @@ class Chores:
             (min(1.0, settings.presumed_gone / 10), self.look_after_others),
             (min(5.0, settings.republish_after / 4), self.find_lost),
             (min(1.0, settings.presumed_gone / 10), self.look_after_runs),
+            (LATENESS_EVERY, self.keep_lateness),
             (MEND_EVERY, self.mend),
             (RESTORE_EVERY, self.restore),
             (retention.BUSY, self.sweep),
@@ -165,6 +168,16 @@ class Chores:
         run_chores.meet_deadlines(self.cycle)
         run_chores.reap_tasks(self.cycle, self.watch)
         run_chores.finish_runs(self.cycle)
+
+    def keep_lateness(self) -> None:
+        """Add what was sent since the last time to the histogram."""
+        cycle = self.cycle
+        counts = cycle.lateness.counts
+        if counts:
+            cycle.ledger.transact(
+                lambda connection: lateness.add(connection, cycle.namespace, counts)
+            )
+            cycle.lateness.forget()
 
     def mend(self) -> None:
         """Correct next times that the clock or the zone data made wrong."""

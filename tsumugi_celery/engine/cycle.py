@@ -15,6 +15,7 @@ from tsumugi_celery.engine.claim import claim_due
 from tsumugi_celery.engine.dispatch import Dispatcher
 from tsumugi_celery.engine.heartbeat import BEAT, Heart
 from tsumugi_celery.engine.message import unpack
+from tsumugi_celery.engine.lateness import Lateness
 from tsumugi_celery.engine.plans import Plans
 from tsumugi_celery.engine.priorities import priority_warnings
 from tsumugi_celery.engine.recover import put_back
@@ -85,6 +86,7 @@ class Cycle:
         )
         self.resolver = Resolver(app, settings.payload_timeout, clock.monotonic, self.woken.set)
         self.dispatcher = Dispatcher(app, ledger, settings, namespace, self.heart.id, clock)
+        self.lateness = Lateness()
         self.chores = Chores(self)
         self.foreign: frozenset[str] = frozenset()
         #: Set to end `claim_all` after the batch in hand.
@@ -267,6 +269,7 @@ class Cycle:
 
     def _note(self, outcomes: list[Outcome]) -> list[Outcome]:
         facts.sent(log, outcomes)
+        self.lateness.note(outcomes)
         return outcomes
 
     def _is_time(self) -> bool:

@@ -209,3 +209,14 @@ binding = Table(
     Column("paused_at", Millis),
     **_OPTIONS,
 )
+
+lateness = Table(
+    "tsumugi_lateness",
+    metadata,
+    Column("namespace", Key(64), primary_key=True),
+    # The upper bound of the bucket, ms; BEYOND for what lies above the last bound.
+    Column("bound_ms", Millis, primary_key=True, autoincrement=False),
+    Column("count", Millis, nullable=False),
+    Column("total_ms", Millis, nullable=False),
+    **_OPTIONS,
+)

@@ -46,6 +46,16 @@ def upgrade() -> None:
         mysql_engine="InnoDB",
     )
     op.create_table(
+        "tsumugi_lateness",
+        sa.Column("namespace", types.Key(64), nullable=False),
+        sa.Column("bound_ms", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("count", sa.BigInteger(), nullable=False),
+        sa.Column("total_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("namespace", "bound_ms"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
         "tsumugi_meta",
         sa.Column("key", types.Key(64), nullable=False),
         sa.Column("value", sa.Text(), nullable=False),
@@ -282,5 +292,6 @@ def downgrade() -> None:
     op.drop_table("tsumugi_occurrence")
     op.drop_table("tsumugi_node")
     op.drop_table("tsumugi_meta")
+    op.drop_table("tsumugi_lateness")
     op.drop_table("tsumugi_binding")
     op.drop_table("tsumugi_attempt")
