@@ -53,6 +53,13 @@ def once(task, name):
     if not is_there(name):
         open(os.path.join(FOLDER, name), "w").close()
         raise Reject("later", requeue=True)
+class Deaf(Task):
+    abstract = True
+    def apply_async(self, *args, **kwargs):
+        if kwargs.get("retries"): raise OSError("the broker is away")
+        return super().apply_async(*args, **kwargs)
+@app.task(bind=True, base=Deaf, name="deaf")
+def deaf(self): fail(self)
 @app.task(bind=True, base=Custom, name="second")
 def second(self):
     say("ran", "second", self.request.retries)
@@ -76,6 +83,7 @@ schedules = {{
     "rejects": job("rejects", "rejects", maxAttempts=3, backoff=QUICK),
     "requeues": job("requeues", "requeues", maxAttempts=1),
     "requeues-early": job("requeues_early", "requeues_early", maxAttempts=1),
+    "deaf": job("deaf", "deaf", maxAttempts=2, backoff=QUICK),
     "second": job("second", "second", maxAttempts=3, backoff=QUICK),
     "plain form": {{"task": "fails", "schedule": {NEVER / 1000}, "maxAttempts": 2, "backoff": QUICK,
                    "options": {{"headers": {{"x-name": "plain"}}}}}},
@@ -106,6 +114,7 @@ def test_attempts_are_counted_and_limited_for_every_kind_of_task(running: Stage)
         "expected": ("expected", 2),
         "hopeless": ("hopeless", 1),
         "plain form": ("plain", 2),
+        "deaf": ("deaf", 2),
     }
     stage.fire(*failing, "ignores", "rejects", "requeues", "requeues-early", "second")
     for name, (header, count) in failing.items():
