@@ -16,17 +16,19 @@ class Book:
     """Reads what became of a project's schedules.
 
     Args:
-        project: the project; its ledger is a file in its folder.
+        project: the project.
+        file: the name of its ledger's file.
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, file: str = "ledger.sqlite3") -> None:
         self.project = project
-        self.url = f"sqlite:///{project.folder / 'ledger.sqlite3'}"
+        self.file = project.folder / file
+        self.url = f"sqlite:///{self.file}"
         self.ledger = Ledger(self.url)
 
     def all(self, query: Any) -> list[Row[Any]]:
         """The rows of a query; none before there is a ledger."""
-        if not (self.project.folder / "ledger.sqlite3").exists():
+        if not self.file.exists():
             return []
         try:
             with self.ledger.read() as connection:

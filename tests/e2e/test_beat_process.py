@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import signal
+import sys
 
 import pytest
 
@@ -172,14 +174,59 @@ def test_a_worker_that_cannot_report(project: Project, filesystem_broker: Broker
         module,
     )
     beat = project.beat()
-    project.module = module
-    worker = project.worker()
-    worker.wait_log("succeeded in", 60, count=3)
+    # Not by the celery command: that one imports the package for the sake of its own commands.
+    begin = f"import {module}; {module}.app.Worker(loglevel='INFO', concurrency=2).start()"
+    worker = project.start("worker", sys.executable, "-c", begin)
+    worker.wait_log("succeeded in", 90, count=4)
     book = Book(project)
-    assert len(book.occurrences("one")) >= 3
-    ran = len(book.occurrences("one"))
+    project.wait_for(lambda: "No worker reports" in beat.text())
     assert beat.text().count("No worker reports") == 1
     assert worker.text().count("keeps another ledger") == (1 if away else 0)
     assert beat.terminate() == 0
-    assert worker.text().count("succeeded in") <= len(book.occurrences("one"))
-    assert ran
+    ran = re.findall(r"Task proj.work\[(.*?)\] succeeded", worker.text())
+    assert len(ran) == len(set(ran))
+    assert set(ran) <= {one.id for one in book.occurrences("one")}
+
+
+def test_a_worker_of_a_stranger_gets_no_database(project: Project, filesystem_broker: Broker):
+    """The celery command imports the package for every app (decision 0038)."""
+    project.write(
+        f"""
+        from celery import Celery
+        app = Celery("proj")
+        app.conf.update({filesystem_broker.settings!r})
+
+        @app.task
+        def work(): return "done"
+        """
+    )
+    worker = project.worker("-P", "solo")
+    project.python("import proj; proj.work.delay()")
+    worker.wait_log("succeeded in", 60)
+    assert worker.terminate() == 0
+    assert "ledger" not in worker.text()
+    assert not list(project.folder.glob("*.sqlite3*"))
+
+
+def test_a_worker_that_was_there_before_the_first_beat(project: Project, filesystem_broker: Broker):
+    """Nothing but the import and the default file: it takes part as soon as beat has made it."""
+    project.write(
+        f"""
+        from celery import Celery
+        import tsumugi_celery
+        app = Celery("proj")
+        app.conf.update({filesystem_broker.settings!r})
+        app.conf.beat_schedule = {{"one": {{"task": "proj.work", "schedule": 1.0}}}}
+
+        @app.task
+        def work(): return "done"
+        """
+    )
+    project.worker()
+    assert not (project.folder / "tsumugi.sqlite3").exists()
+    beat = project.beat()
+    book = Book(project, "tsumugi.sqlite3")
+    project.wait_for(lambda: book.state("one") == states.COMPLETED, 60)
+    project.wait_for(lambda: book.nodes("worker"), 60)
+    assert beat.terminate() == 0
+    assert "No worker reports" not in beat.text()

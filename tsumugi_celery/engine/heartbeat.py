@@ -88,6 +88,8 @@ class Heart:
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(self._interval + 1)
+        if not self._ledger.exists:
+            return
         try:
             with self._ledger.autocommit() as connection:
                 nodes.stop(connection, self.id, at=self._clock.now())
@@ -95,7 +97,9 @@ class Heart:
             log.warning("The end of this %s could not be noted: %s", self._role, reason(exc))
 
     def refresh(self) -> None:
-        """Refresh the row once; a ledger that is away is said once."""
+        """Refresh the row once; a ledger that is away is said once, a missing file is not made."""
+        if not self._ledger.exists:
+            return
         try:
             self._ledger.transact(self._refresh)
         except SQLAlchemyError as exc:
@@ -129,7 +133,7 @@ class Heart:
     def _run(self) -> None:
         while not self._stopped.wait(self._interval):
             self.refresh()
-            if self._after is not None and not self._failing:
+            if self._after is not None and not self._failing and self._ledger.exists:
                 try:
                     self._after(self.id)
                 except SQLAlchemyError as exc:

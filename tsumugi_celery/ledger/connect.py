@@ -123,6 +123,13 @@ def shown(url: URL) -> str:
     return url.render_as_string(hide_password=True)
 
 
+def may_exist(url: URL) -> bool:
+    """Return whether the database may exist: an SQLite file that is not there would be made."""
+    if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith("file:"):
+        return True
+    return Path(url.database).exists()
+
+
 def check_sqlite_folder(url: URL) -> None:
     """Say clearly what SQLite would only call 'unable to open database file'.
 

@@ -54,6 +54,11 @@ class Ledger:
         self._lock = threading.Lock()
 
     @property
+    def exists(self) -> bool:
+        """Whether there may be a ledger; False only where its SQLite file is not there (yet)."""
+        return connect.may_exist(self.url)
+
+    @property
     def dialect(self) -> str:
         """The name of the database: sqlite, postgresql or mysql (also for MariaDB)."""
         return self.url.get_backend_name()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 import time
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from celery.exceptions import Ignore
@@ -13,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tsumugi_celery.app import state_of
 from tsumugi_celery.core import states
+from tsumugi_celery.core.errors import LedgerError
 from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.engine.message import HEADER
 from tsumugi_celery.engine.plan import BINDING
@@ -38,7 +41,8 @@ MOST_TRIED = 20
 #: Attempts of a task whose own `max_retries` is None: without an end, for all practical purposes.
 ENDLESS = 1_000_000
 
-_said: set[str] = set()
+#: Shared with the children that a pool forks: what one process of a worker has said.
+_said = mmap.mmap(-1, 256)
 
 
 def header_of(request: Any) -> Mapping[str, Any] | None:
@@ -68,11 +72,13 @@ def run_guarded(
     while True:
         now = state.clock.now()
         try:
+            if not state.ledger.exists:
+                state.ledger.open()
             if state.ledger.id != header["ledger"]:
                 say_other_ledger(state, header)
                 return call()
             refusal = _enter(state, task, request, header, attempt, now=now, tried=tried)
-        except SQLAlchemyError as exc:
+        except (SQLAlchemyError, LedgerError) as exc:
             tried = [*tried, (here.node_id, now)][-MOST_TRIED:]
             _put_back(task, request, {**header, "tried": tried}, exc)
         else:
@@ -183,8 +189,9 @@ def _put_back(task: Task, request: Any, header: Mapping[str, Any], error: Except
 def say_other_ledger(state: AppState, header: Mapping[str, Any]) -> None:
     """Say once that a message speaks of another ledger than this worker's."""
     other = str(header.get("ledger_url", header["ledger"]))
-    if other not in _said:
-        _said.add(other)
+    place = zlib.crc32(other.encode()) % len(_said)
+    if not _said[place]:
+        _said[place] = 1
         log.error(
             "This worker keeps another ledger (%s) than the beat that sent the job (%s): the job "
             "runs untracked. Give both the same tsumugi_database_url; a relative SQLite path "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from celery import signals
 
-from tsumugi_celery.app import state_of
+from tsumugi_celery.app import is_defined, state_of
 from tsumugi_celery.core.errors import TsumugiError
 from tsumugi_celery.engine.heartbeat import WORKER, Heart
 from tsumugi_celery.engine.queues import add_queues
@@ -70,6 +70,8 @@ def _wrap(task: Task) -> None:
 def _on_celeryd_init(instance: Any = None, **_kwargs: object) -> None:
     app = instance.app
     install(app)
+    if not _concerns(app):
+        return
     try:
         add_queues(app, state_of(app).read().bindings.values())
     except TsumugiError as exc:
@@ -78,6 +80,17 @@ def _on_celeryd_init(instance: Any = None, **_kwargs: object) -> None:
         state_of(app).ledger.open()
     except TsumugiError as exc:
         log.error("Jobs of schedules wait until the ledger is there: %s", exc)  # noqa: TRY400 - the text says it all
+
+
+def _concerns(app: Celery) -> bool:
+    """Return whether the app shows any sign of this package.
+
+    Every `celery` command imports it, for the sake of `celery tsumugi`. An app that has nothing to
+    do with it must not get a database file in its folder (decision 0038).
+    """
+    if is_defined(app) or any("tsumugi_" in str(key).lower() for key in app.conf):
+        return True
+    return "tsumugi" in str(app.conf.beat_scheduler) or state_of(app).ledger.exists
 
 
 def _on_after_setup(instance: Any = None, **_kwargs: object) -> None:
