@@ -89,7 +89,9 @@ def test_a_schedule_that_no_beat_has_seen(small_stage: Stage):
 
 
 @pytest.mark.parametrize(
-    "time", [datetime(2026, 1, 1), 10**18, -(10**18)], ids=["naive", "too late", "too early"]
+    "time",
+    [datetime.fromisoformat("2026-01-01"), 10**18, -(10**18)],
+    ids=["naive", "too late", "too early"],
 )
 def test_times_that_are_none(small_stage: Stage, time: int | datetime):
     tsumugi = small_stage.define({"s": job(everyMs=MINUTE)})

@@ -71,17 +71,17 @@ def test_newest_first_and_nothing_is_missing(lived: Stage):
     assert regular == 10
 
 
-@pytest.mark.parametrize("limit", [1, 2, 4, 8])
-def test_pages_add_up(lived: Stage, limit: int):
-    found, cursor = [], None
-    while True:
-        page = lived.tsumugi.control.occurrences("s", limit=limit, cursor=cursor)
-        assert len(page.occurrences) <= limit
-        found += rows(page)
-        cursor = page.next
-        if cursor is None:
-            break
-    assert found == WHOLE
+def test_pages_add_up(lived: Stage):
+    for limit in (1, 2, 4, 8):
+        found, cursor = [], None
+        while True:
+            page = lived.tsumugi.control.occurrences("s", limit=limit, cursor=cursor)
+            assert len(page.occurrences) <= limit
+            found += rows(page)
+            cursor = page.next
+            if cursor is None:
+                break
+        assert found == WHOLE
 
 
 def test_filters(lived: Stage):

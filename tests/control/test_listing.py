@@ -12,9 +12,27 @@ from tsumugi_celery import UnknownSchedule
 from tsumugi_celery.control.views import ScheduleView
 
 #: Section 7 of the contract, in its order.
-FIELDS = """name kind target every_ms cron time_zone overlap paused paused_at next_run_at last_run_at
-last_fired_at last_job_id last_run_id last_skipped_at skipped_count not_executed last_error
-last_error_at""".split()
+FIELDS = [
+    "name",
+    "kind",
+    "target",
+    "every_ms",
+    "cron",
+    "time_zone",
+    "overlap",
+    "paused",
+    "paused_at",
+    "next_run_at",
+    "last_run_at",
+    "last_fired_at",
+    "last_job_id",
+    "last_run_id",
+    "last_skipped_at",
+    "skipped_count",
+    "not_executed",
+    "last_error",
+    "last_error_at",
+]
 
 
 def test_a_listed_schedule_has_the_fields_of_the_contract(stage: Stage):
@@ -133,7 +151,7 @@ def test_looking_at_a_ledger_does_not_change_it(small_stage: Stage):
 
 
 def test_zones_and_offsets(stage: Stage):
-    """C256: the zone as it was given, with the offset of that instant; C257: an interval has none."""
+    """C256: the zone as given, with the offset of that instant; C257: an interval has none."""
     tsumugi = stage.define(
         {
             "dublin": job(cron="30 1 * * *", timeZone="Europe/Dublin"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tsumugi_celery.core import states
-from tsumugi_celery.core.errors import UnknownSchedule
+from tsumugi_celery.core.errors import UnknownOccurrence, UnknownSchedule
 from tsumugi_celery.web.answers import answer, polled
 from tsumugi_celery.web.errors import BadRequest, MethodNotAllowed
 from tsumugi_celery.web.params import Params
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flask import Blueprint, Response
 
     from tsumugi_celery.web.options import Options
@@ -80,9 +82,7 @@ class _Api:
         try:
             return polled(self._control.get(name, recent=recent).to_dict())
         except UnknownSchedule:
-            # /api/schedules/x/pause is no schedule, but an address that wants another method.
-            if name.rpartition("/")[2] in ACTIONS and "/" in name.strip("/"):
-                raise MethodNotAllowed(headers={"Allow": "POST, OPTIONS"}) from None
+            _demand_post(name, ACTIONS)
             raise
 
     def history(self, name: str) -> Response:
@@ -144,7 +144,11 @@ class _Api:
     def occurrence(self, occurrence_id: str) -> Response:
         """Return one occurrence."""
         Params()
-        found = self._control.occurrence(occurrence_id, payload=self._show_payloads)
+        try:
+            found = self._control.occurrence(occurrence_id, payload=self._show_payloads)
+        except UnknownOccurrence:
+            _demand_post(occurrence_id, ("cancel",))
+            raise
         return polled(found.to_dict())
 
     def cancel(self, occurrence_id: str) -> Response:
@@ -173,3 +177,14 @@ class _Api:
             return polled(self._control.get(name).to_dict())
         except UnknownSchedule:
             raise UnknownSchedule(name.rpartition("/")[0]) from None
+
+
+def _demand_post(name: str, actions: Sequence[str]) -> None:
+    """Tell an unknown name from the address of an action: `x/pause` wants another method.
+
+    Raises:
+        MethodNotAllowed: it is the address of an action.
+    """
+    before, _, action = name.rpartition("/")
+    if before and action in actions:
+        raise MethodNotAllowed(headers={"Allow": "POST, OPTIONS"})

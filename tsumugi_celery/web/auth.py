@@ -150,7 +150,13 @@ def demand_proof(options: Options) -> None:
 def header_token(asking: Request) -> str | None:
     """Return the bearer token of a request's header, or None."""
     scheme, _, token = asking.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
+    if scheme.lower() != "bearer":
+        return None
+    try:
+        # WSGI hands headers over as Latin-1, whatever was sent.
+        return token.strip().encode("latin-1").decode()
+    except UnicodeError:
+        return token.strip()
 
 
 def _from_elsewhere() -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, current_app, request
+from flask import Blueprint, current_app, redirect, request
 from werkzeug.exceptions import HTTPException
 
 from tsumugi_celery.web.answers import secured
 from tsumugi_celery.web.api import add_api
-from tsumugi_celery.web.auth import guard
+from tsumugi_celery.web.auth import SAFE, guard
 from tsumugi_celery.web.dashboard import add_dashboard
 from tsumugi_celery.web.errors import Hidden, MethodNotAllowed, add_errors
-from tsumugi_celery.web.names import add_converter
+from tsumugi_celery.web.metrics import add_metrics
+from tsumugi_celery.web.names import NAME, add_converter
 from tsumugi_celery.web.openapi import add_openapi
 from tsumugi_celery.web.options import Options
 from tsumugi_celery.web.session import add_session
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from tsumugi_celery.web.options import Auth
 
 #: Each adds its routes; a view marked with `web.auth.public` is shown before anyone has logged in.
-PARTS = (add_api, add_session, add_openapi, add_dashboard)
+PARTS = (add_api, add_session, add_openapi, add_metrics, add_dashboard)
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "QUERY")
 FALLBACK = "no_such_address"
+PLACE = "place"
 
 
 def create_blueprint(
@@ -82,9 +84,20 @@ def create_blueprint(
 
 def _add_fallback(state: BlueprintSetupState) -> None:
     """Answer unknown addresses as JSON too; below the root of an app those of the API alone."""
-    rooted = not (state.url_prefix or "").strip("/")
-    for rule in ("/api/<path:rest>",) if rooted else ("/", "/<path:rest>"):
+    rest = f"<{NAME}:rest>"
+    rules = [f"/api/{rest}"]
+    if (state.url_prefix or "").strip("/"):
+        # Without its slash the place itself would be redirected before anyone asks who comes in.
+        rules = ["/", f"/{rest}"]
+        state.add_url_rule("", PLACE, _place, methods=METHODS)
+    for rule in rules:
         state.add_url_rule(rule, FALLBACK, _fallback, methods=METHODS, merge_slashes=False)
+
+
+def _place() -> ResponseReturnValue:
+    if request.method in SAFE:
+        return redirect(f"{request.script_root}{request.path}/")
+    raise MethodNotAllowed(headers={"Allow": "GET, HEAD, OPTIONS"})
 
 
 def _fallback(rest: str = "") -> ResponseReturnValue:  # noqa: ARG001 - what the rule caught

@@ -14,10 +14,10 @@ NAME = "tsumugi_name"
 
 
 class NameConverter(BaseConverter):
-    """Any text. Werkzeug's `path` refuses a slash at the beginning."""
+    """Any text. Werkzeug's `path` refuses a slash at the beginning, and line breaks."""
 
     part_isolating = False
-    regex = ".+?"
+    regex = "(?s:.+?)"
 
 
 def add_converter(state: BlueprintSetupState) -> None:

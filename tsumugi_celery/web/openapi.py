@@ -11,7 +11,7 @@ from tsumugi_celery.core import states
 from tsumugi_celery.web import api
 from tsumugi_celery.web.answers import polled
 from tsumugi_celery.web.auth import BearerAuth
-from tsumugi_celery.web.params import LAST_MS, LONGEST
+from tsumugi_celery.web.params import LATEST, LONGEST
 from tsumugi_celery.web.schemas import reference, schemas
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATH = "/api/openapi.json"
 _BOOLEAN = {"type": "string", "enum": ["true", "false"]}
-_MOMENT = {"type": "integer", "minimum": 0, "maximum": LAST_MS}
+_MOMENT = {"type": "integer", "minimum": 0, "maximum": LATEST}
 
 
 def add_openapi(blueprint: Blueprint, options: Options) -> None:
@@ -243,7 +243,8 @@ def _text() -> dict[str, Any]:
 
 
 def _cursor() -> dict[str, Any]:
-    return {"type": "string", "pattern": "^-?[0-9]{1,15}~(1~[0-9]{1,9}|0~[a-z]+)$"}
+    causes = "|".join(states.CAUSES)
+    return {"type": "string", "pattern": f"^-?[0-9]{{1,15}}~(1~[0-9]{{1,9}}|0~({causes}))$"}
 
 
 def _several(choices: tuple[str, ...]) -> dict[str, Any]:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
+from tsumugi_celery.core.shifts import LAST_MS
 from tsumugi_celery.core.wording import did_you_mean, nearest, shown
 from tsumugi_celery.web.errors import BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: The last millisecond of the year 9999.
-LAST_MS = 253_402_300_799_999
+#: The latest time that is accepted, epoch ms: within the year 9999 in every zone.
+LATEST = LAST_MS - 1
 LONGEST = 200
 
 
@@ -51,7 +52,7 @@ class Params:
     def moment(self, name: str) -> int | None:
         """Return a time, epoch ms; None where it is left out."""
         value = self._one(name)
-        return None if value is None else _integer(name, value, 0, LAST_MS)
+        return None if value is None else _integer(name, value, 0, LATEST)
 
     def flag(self, name: str) -> bool | None:
         """Return true or false; None where it is left out."""
