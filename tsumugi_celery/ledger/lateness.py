@@ -37,5 +37,7 @@ def add(connection: Connection, namespace: str, counts: Mapping[int, tuple[int, 
 
 
 def of_namespace(connection: Connection, namespace: str) -> Sequence[Row[Any]]:
-    """Return the buckets that have been counted."""
-    return connection.execute(select(t).where(t.c.namespace == namespace)).all()
+    """Return the buckets that have been counted: bound_ms, number, total_ms."""
+    # Not named `count`: that is a method of every row.
+    columns = (t.c.bound_ms, t.c.count.label("number"), t.c.total_ms)
+    return connection.execute(select(*columns).where(t.c.namespace == namespace)).all()

@@ -98,6 +98,13 @@ class MethodNotAllowed(WebError):  # noqa: N818 - HTTP's name for it
     message = "this method is not accepted here; the header Allow names those that are"
 
 
+class NotInstalled(WebError):  # noqa: N818 - HTTP's name for it is "not implemented"
+    """What the request needs is not installed on the server."""
+
+    status = 501
+    code = "not_installed"
+
+
 def add_errors(blueprint: Blueprint) -> None:
     """Answer every error below a blueprint as JSON."""
     blueprint.register_error_handler(WebError, _web_error)
