@@ -9,6 +9,7 @@ from typing import Any
 from celery.schedules import crontab
 from flask import Flask
 from sqlalchemy import insert, select, update
+from typing_extensions import Self
 from waitress.server import create_server
 
 from tests.control.stage import HOUR, MINUTE, TASK, Stage
@@ -177,7 +178,7 @@ class Served:
         self._server.close()
         self._thread.join(5)
 
-    def __enter__(self) -> "Served":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -69,9 +69,9 @@ function row(first) {
 function fill(f, entry) {
   showTime(f.at, f.offset, entry.scheduled_at, view.zone);
   if (entry.last_at !== entry.scheduled_at) {
-    setText(f.at, `${inZone(entry.scheduled_at, view.zone).local} to`);
     const last = inZone(entry.last_at, view.zone);
-    setText(f.offset, `${last.local} ${last.zone} ${last.offset}`);
+    setText(f.at, `${inZone(entry.scheduled_at, view.zone).local} to ${last.local}`);
+    setText(f.offset, `${last.zone} ${last.offset}`);
   }
   show(f.manual, entry.manual);
   showOutcome(f.outcome, entry);

@@ -8,12 +8,15 @@ import { Poller } from "./poll.js";
 import { start } from "./signin.js";
 import { addActions, showSummary } from "./summary.js";
 import { inZone, length } from "./times.js";
+import { whenText } from "./words.js";
 
 const STRIP = 50;
 const query = new URLSearchParams(location.search);
 const name = query.get("name") ?? "";
 const f = fieldsOf($("schedule"));
 let shown = null;
+
+addActions(f, () => shown);
 
 function use(schedule) {
   const isFirst = shown === null;
@@ -38,7 +41,7 @@ function unknown(failure) {
 
 function showFacts(schedule) {
   const facts = {
-    When: schedule.schedule_text,
+    When: whenText(schedule),
     "Time zone": schedule.time_zone ?? "None: an interval runs by the clock of no zone (UTC shown)",
     [schedule.kind === "flow" ? "Flow" : "Binding"]: schedule.target,
     Overlap:

@@ -4,7 +4,7 @@ import { $, copyOf, fieldsOf, Rows, setAttribute, setText, show } from "./dom.js
 import { Poller } from "./poll.js";
 import { start } from "./signin.js";
 import { addActions, pageOf, showSummary } from "./summary.js";
-import { plural } from "./words.js";
+import { plural, whenText } from "./words.js";
 
 const PAGE = 50;
 const STRIP = 20;
@@ -38,7 +38,7 @@ function createRow(first) {
       text = changed;
       setText(f.kind, schedule.kind === "flow" ? "Flow" : "Job");
       setText(f.target, schedule.target);
-      setText(f.when, schedule.schedule_text);
+      setText(f.when, whenText(schedule));
       element.classList.toggle("is-paused", schedule.paused);
       showSummary(f, schedule);
     },
@@ -84,7 +84,7 @@ function showPager(page) {
   const first = page.offset + 1;
   const last = page.offset + page.schedules.length;
   const [from, to, all] = [first, last, total].map((number) => number.toLocaleString("en"));
-  setText($("range"), `${from}–${to} of ${all}`);
+  setText($("range"), `${from} to ${to} of ${all}`);
   for (const id of ["first", "previous"]) setAttribute($(id), "aria-disabled", page.offset === 0);
   for (const id of ["next", "last"]) setAttribute($(id), "aria-disabled", last >= total);
 }

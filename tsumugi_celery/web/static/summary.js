@@ -59,7 +59,7 @@ function showNext(f, schedule) {
   countTo(f.count, paused ? null : next);
   if (paused) {
     const since = schedule.paused_at && inZone(schedule.paused_at, schedule.time_zone).local;
-    setText(f.count, since ? `Paused since ${since}` : "Paused");
+    setText(f.count, since ? `Paused since ${since.slice(4, -3)}` : "Paused");
   } else if (next === null) {
     setText(f.count, schedule.registered_at === null ? "Waits for a beat to register it" : "None");
   }
@@ -68,7 +68,7 @@ function showNext(f, schedule) {
   show(f["next-zone"], next !== null);
   if (next === null) return;
   // The server's own reading: its zone data decide when the schedule runs.
-  setText(f.next, (paused ? "Would be " : "") + asTold(schedule.next_run_local));
+  setText(f.next, (paused ? "Not executed: " : "") + asTold(schedule.next_run_local));
   setAttribute(f.next, "datetime", iso(next));
   setAttribute(f.next, "title", here(next));
   setText(f["next-zone"], `${schedule.time_zone ?? "UTC"} ${schedule.utc_offset}`);
@@ -79,6 +79,7 @@ function showLast(f, schedule) {
   const id = schedule.kind === "flow" ? null : schedule.last_job_id;
   if (ran && schedule.last_state) showOutcome(f.outcome, { state: schedule.last_state });
   else rebuild(f.outcome, ran, () => [ran ? "Executed" : "None yet"]);
+  f.outcome.classList.toggle("is-none", !ran);
   show(f.last, ran);
   show(f["last-zone"], ran);
   if (ran) showTime(f.last, f["last-zone"], schedule.last_run_at, schedule.time_zone);

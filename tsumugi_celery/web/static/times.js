@@ -29,7 +29,10 @@ function formatOf(zone) {
   return formats.get(zone);
 }
 
-/** Return `{local, offset, zone}` of a moment; UTC where there is no zone or an unknown one. */
+/**
+ * Return `{local, offset, zone}` of a moment, to the second; UTC where there is no zone or an
+ * unknown one.
+ */
 export function inZone(ms, zone) {
   let known = zone ?? "UTC";
   let format;
@@ -42,9 +45,8 @@ export function inZone(ms, zone) {
   const part = {};
   for (const { type, value } of format.formatToParts(ms)) part[type] = value;
   const offset = part.timeZoneName === "GMT" ? "GMT+00:00" : part.timeZoneName;
-  const fraction = ms % SECOND ? `.${String(ms % SECOND).padStart(3, "0")}` : "";
   const date = `${part.year}-${part.month}-${part.day}`;
-  const local = `${part.weekday} ${date} ${part.hour}:${part.minute}:${part.second}${fraction}`;
+  const local = `${part.weekday} ${date} ${part.hour}:${part.minute}:${part.second}`;
   return { local, offset, zone: known };
 }
 
@@ -55,19 +57,22 @@ export function asTold(iso) {
     weekday: "short",
     timeZone: "UTC",
   });
-  return `${weekday} ${date} ${rest.replace(/(Z|[+-][\d:]+)$/, "")}`;
+  return `${weekday} ${date} ${rest.slice(0, 8)}`;
 }
 
 export const iso = (ms) => new Date(ms).toISOString();
 
-/** Return a moment in the reader's own zone, for a title. */
-export const here = (ms) => `In your time zone: ${inZone(ms, hereZone).local}`;
+/** Return a moment exactly, and in the reader's own zone, for a title. */
+export const here = (ms) => `${iso(ms)} (${inZone(ms, hereZone).local} in your time zone)`;
 const hereZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Return a length of time in its two largest units. */
 export function length(ms) {
   const size = Math.abs(ms);
-  if (size < 10 * SECOND) return `${(size / SECOND).toFixed(size < SECOND ? 2 : 1)} s`;
+  if (size < 10 * SECOND) {
+    const digits = size % SECOND === 0 ? 0 : size < SECOND ? 2 : 1;
+    return `${(size / SECOND).toFixed(digits)} s`;
+  }
   const seconds = Math.round(size / SECOND) * SECOND;
   if (seconds < MINUTE) return `${seconds / SECOND} s`;
   if (seconds < HOUR) return two(seconds, MINUTE, "min", SECOND, "s");

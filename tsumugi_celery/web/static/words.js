@@ -1,5 +1,7 @@
 // The words for what became of a time. A state is never told by colour alone: it has a sign too.
 
+import { length } from "./times.js";
+
 export const STATES = {
   CLAIMED: { text: "Being sent", sign: "…", tone: "wait" },
   SCHEDULED: { text: "Waiting", sign: "…", tone: "wait" },
@@ -55,11 +57,17 @@ export function whyText(entry) {
 
 /** Return the times not executed by cause, such as "12 not executed: 10 overlap, 2 pause". */
 export function missedText(schedule) {
-  if (!schedule.skipped_count) return "Every time was executed";
+  if (!schedule.skipped_count) return schedule.last_run_at ? "Every time was executed" : "";
   const parts = Object.entries(schedule.not_executed)
     .filter(([, count]) => count)
     .map(([cause, count]) => `${count.toLocaleString("en")} ${cause}`);
   return `${schedule.skipped_count.toLocaleString("en")} not executed: ${parts.join(", ")}`;
+}
+
+/** Return when a schedule runs, such as "every 5 min" or "0 9 * * * (Asia/Tokyo)". */
+export function whenText({ every_ms: every, schedule_text: text }) {
+  if (every !== null) return `every ${length(every)}`;
+  return text.replace(/^<crontab: (.*) \(m\/h\/dM\/MY\/d\)>$/, "crontab $1");
 }
 
 export const plural = (count, word) =>
