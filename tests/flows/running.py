@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from celery import Celery
 from sqlalchemy import create_engine, text
 
 from tests.waiting import wait_for
@@ -181,3 +182,30 @@ class Flows:
 
     def open(self, name: str = "gate") -> None:
         (self.project.folder / f"{name}.open").touch()
+
+
+def task_row(task_id: str, **values: Any) -> dict[str, Any]:
+    """What a message tells of a task as it is sent."""
+    return {
+        "task_id": task_id,
+        "name": "proj.add",
+        "parent_id": "parent",
+        "internal": False,
+        "sent": 1,
+        "queue": "celery",
+        "queued_at": 3,
+        "due_at": None,
+        **values,
+    }
+
+
+def small_app(**settings: Any) -> Celery:
+    """An app with the one task proj.add."""
+    app = Celery("proj", **{"broker": "memory://", "backend": "cache+memory://", **settings})
+
+    @app.task(name="proj.add", shared=False)
+    def add(*_numbers):
+        """Add nothing."""
+
+    app.finalize()
+    return app

@@ -234,7 +234,10 @@ def _insert(connection: Connection, run_id: str, row: Mapping[str, Any]) -> bool
     ).where(_is_live(run_id))
     try:
         with connection.begin_nested():
-            result = connection.execute(insert(t).from_select(list(full), values))
+            statement = insert(t).from_select(list(full), values)
+            # Without the option some drivers do not say how many rows an insert has made.
+            statement = statement.execution_options(preserve_rowcount=True)
+            result = connection.execute(statement)
     except IntegrityError:
         return False
     return bool(result.rowcount)
