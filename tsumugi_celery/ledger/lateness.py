@@ -36,7 +36,7 @@ def add(connection: Connection, namespace: str, counts: Mapping[int, tuple[int, 
             connection.execute(more)
 
 
-def of_namespace(connection: Connection, namespace: str) -> Sequence[Row[Any]]:
+def of_namespace(connection: Connection, namespace: str) -> Sequence[Row[Any, Any, Any]]:
     """Return the buckets that have been counted: bound_ms, number, total_ms."""
     # Not named `count`: that is a method of every row.
     columns = (t.c.bound_ms, t.c.count.label("number"), t.c.total_ms)
