@@ -100,10 +100,10 @@ class Flows:
 
     project: Project
     database: str
+    broker: Broker
 
     def write(
         self,
-        broker: Broker,
         flows: dict[str, str],
         *,
         more: str = "",
@@ -112,9 +112,9 @@ class Flows:
     ) -> None:
         """Write the project: name of a flow -> the canvas, as an expression of `given`."""
         given = {
-            **broker.settings,
+            **self.broker.settings,
             "tsumugi_database_url": self.database,
-            "result_backend": f"db+sqlite:///{self.project.folder / 'results.sqlite3'}",
+            "result_backend": self.backend,
             "result_chord_retry_interval": 0.2,
             "tsumugi_heartbeat": 0.5,
             "tsumugi_presumed_gone": 2.0,
@@ -126,6 +126,13 @@ class Flows:
         lines = ", ".join(f"{name!r}: lambda given: {made}" for name, made in flows.items())
         more = f"OPTIONS = {options or {}!r}\n" + textwrap.dedent(more)
         self.project.write(SOURCE.format(settings=given, flows=lines, more=more))
+
+    @property
+    def backend(self) -> str:
+        """Redis where the broker is Redis, else an SQLite file, as in the embedded default."""
+        if self.broker.kind == "redis":
+            return self.broker.url
+        return f"db+sqlite:///{self.project.folder / 'results.sqlite3'}"
 
     def start(self, *names: str) -> list[str]:
         """Start Runs by hand; returns their ids."""

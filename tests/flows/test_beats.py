@@ -27,14 +27,12 @@ FIRST = "SELECT * FROM tsumugi_occurrence ORDER BY scheduled_at LIMIT 1"
 @pytest.fixture
 def flows(project, filesystem_broker, sqlite_database) -> Flows:
     # Files, since a pipeline of Redis sends all messages of a group or none.
-    made = Flows(project, sqlite_database.url)
-    made.broker = filesystem_broker
-    return made
+    return Flows(project, sqlite_database.url, filesystem_broker)
 
 
 def first_killed(flows: Flows, canvas: str):
     """Let a beat be killed before its third message; returns the row of the Run."""
-    flows.write(flows.broker, {"R": canvas}, more=KILLER, options={"R": {"everyMs": 1000}})
+    flows.write({"R": canvas}, more=KILLER, options={"R": {"everyMs": 1000}})
     (flows.project.folder / "kill").touch()
     beat = flows.project.beat()
     flows.project.wait_for(lambda: not beat.running, 40, what="the end of beat")
@@ -77,7 +75,7 @@ def test_skip_looks_at_the_previous_run(flows: Flows):
     options = {"R": {"everyMs": 1000}, "bad": {"everyMs": 1000}, "none": {"everyMs": 1000}}
     canvases = {"R": "add.s(given) | gate.s(args=())", "bad": "1 / 0", "none": "None"}
     canvases["R"] = "gate.si('gate')"
-    flows.write(flows.broker, canvases, options=options)
+    flows.write(canvases, options=options)
     flows.project.worker()
     flows.project.beat()
     flows.started()

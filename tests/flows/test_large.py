@@ -10,11 +10,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 
 def test_a_run_of_1000_tasks_ends_with_the_right_counts(project, redis_broker, sqlite_database):
-    flows = Flows(project, sqlite_database.url)
+    flows = Flows(project, sqlite_database.url, redis_broker)
     canvas = "chord([add.s(n) if n % 100 else boom.s() for n in range(998)], add.s()) | add.s(1)"
-    flows.write(
-        redis_broker, {"R": canvas}, result_backend=redis_broker.url, worker_prefetch_multiplier=16
-    )
+    flows.write({"R": canvas}, worker_prefetch_multiplier=16)
     (run,) = flows.start("R")
     assert flows.states(run) == {"QUEUED": 998, "SCHEDULED": 2}
     project.worker()

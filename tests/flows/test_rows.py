@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from types import SimpleNamespace
+from collections.abc import Iterator
 
 import pytest
 from celery import chain, chord, group
@@ -26,7 +26,7 @@ EVERY_DATABASE = pytest.mark.parametrize("ledger", ["sqlite", "postgres", "maria
 
 
 @pytest.fixture
-def ledger(request) -> Ledger:
+def ledger(request) -> Iterator[Ledger]:
     kind = getattr(request, "param", "sqlite")
     made = Ledger(request.getfixturevalue(f"{kind}_database").url)
     made.open()
@@ -191,6 +191,8 @@ def test_tasks_that_only_show_up_are_waited_for(ledger):
             RUN: Progress(3, 3, {"COMPLETED": 3}),
             "none": Progress(),
         }
+    assert tree is not None
+    assert tree.root is not None
     assert [each.task_id for each in tree.root.children] == ["extra"]
     assert [each.task_id for each in tree.extras] == ["stranger"]
 
@@ -284,6 +286,8 @@ def test_the_tree_has_the_shape_of_the_canvas(ledger):
         label = f"{branch.kind}/{branch.role}"
         return (label, [shape(child) for child in branch.children]) if branch.children else label
 
+    assert tree is not None
+    assert tree.root is not None
     assert tree.progress == Progress(7, 0, {"RUNNING": 1, "SCHEDULED": 6})
     assert shape(tree.root)[0] == "chain/root"
     assert "chord/step" in str(shape(tree.root))
@@ -320,7 +324,7 @@ def test_pictures_of_nothing_and_of_very_much():
     assert "no tasks" in picture(nothing)
     many = Branch("group", "root", tuple(branch(str(n)) for n in range(MOST + 50)))
     drawn = picture(
-        SimpleNamespace(run_id="r", state="RUNNING", progress=Progress(), root=many, extras=())
+        RunTree(run_id="r", state="RUNNING", error=None, progress=Progress(), root=many)
     )
     assert "and 51 more" in drawn
     ET.fromstring(drawn)

@@ -105,11 +105,10 @@ SHAPES = {
 @pytest.fixture(params=["redis", "embedded"])
 def flows(request, project, sqlite_database) -> Flows:
     """Redis for all; or the embedded default: messages in files, results and ledger in SQLite."""
-    made = Flows(project, sqlite_database.url)
     kind = "redis" if request.param == "redis" else "filesystem"
     broker = request.getfixturevalue(f"{kind}_broker")
-    backend = {"result_backend": broker.url} if kind == "redis" else {}
-    made.write(broker, {name: shape[0] for name, shape in SHAPES.items()}, **backend)
+    made = Flows(project, sqlite_database.url, broker)
+    made.write({name: shape[0] for name, shape in SHAPES.items()})
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import pytest
 
@@ -14,22 +15,16 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 @pytest.fixture(params=["redis"])
 def flows(request, project, sqlite_database) -> Flows:
-    made = Flows(project, sqlite_database.url)
-    made.kind = "redis" if request.param == "redis" else "filesystem"
-    made.broker = request.getfixturevalue(f"{made.kind}_broker")
-    return made
+    kind = "redis" if request.param == "redis" else "filesystem"
+    return Flows(project, sqlite_database.url, request.getfixturevalue(f"{kind}_broker"))
 
 
-def write(flows: Flows, canvases: dict[str, str], options=None, **settings) -> None:
-    backend = {"result_backend": flows.broker.url} if flows.kind == "redis" else {}
-    if flows.kind == "redis":
+def write(flows: Flows, canvases: dict[str, str], options=None) -> None:
+    settings: dict[str, Any] = {}
+    if flows.broker.kind == "redis":
         hidden = {**flows.broker.transport_options, "visibility_timeout": 2}
-        settings = {"broker_transport_options": hidden, **settings}
-    flows.write(flows.broker, canvases, options=options, **backend, **settings)
-
-
-def by_name(flows: Flows, run_id: str) -> dict[str, tuple[str, str | None]]:
-    return {row.name: (row.state, row.error) for row in flows.tasks(run_id) if not row.internal}
+        settings = {"broker_transport_options": hidden}
+    flows.write(canvases, options=options, **settings)
 
 
 def test_at_its_deadline_a_run_fails_and_its_tasks_end(flows: Flows):
