@@ -4,7 +4,7 @@ import pytest
 
 from tests.clocks.driving import Driver
 from tests.clocks.moments import ms
-from tests.model.world import make_template, make_world
+from tests.model.world import World, make_template, make_world
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def template(tmp_path_factory):
 @pytest.fixture
 def drive(template, tmp_path):
     """Return a driver whose clock begins at the given moment."""
-    worlds = []
+    worlds: list[World] = []
 
     def make(start: str) -> Driver:
         world = make_world(template, tmp_path / f"world{len(worlds)}", ms(start))

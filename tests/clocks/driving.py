@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from tests.model.clock import MINUTE
@@ -84,13 +85,13 @@ class Driver:
                 if each.name == name and not each.manual
             ]
             spans = [each for each in ledger.stretches if each.name == name]
-            for before, after in zip(spans, spans[1:], strict=False):
+            for before, after in pairwise(spans):
                 assert before.last_at < after.first_at
             for each in spans:
                 assert not [at for at in regular if each.first_at <= at <= each.last_at]
             for cause in ("overlap", "delay", "pause"):
                 assert getattr(row, f"n_{cause}") == sum(
-                    each.count for each in spans if each.cause == cause
+                    each.times for each in spans if each.cause == cause
                 )
 
     def check_times(self, name: str, times: list[int]) -> None:
@@ -99,7 +100,7 @@ class Driver:
         spans = self.world.stretches(name)
         covered = [at for each in spans for at in times if each.first_at <= at <= each.last_at]
         assert sorted([*rows, *covered]) == times
-        assert len(covered) == sum(each.count for each in spans)
+        assert len(covered) == sum(each.times for each in spans)
 
 
 def with_zone(definition: Definition, zone: Any) -> Definition:

@@ -44,7 +44,7 @@ def test_c120_asleep_every_night_at_the_scheduled_time(drive):
     zone = ZoneInfo("Europe/Berlin")
     driver = drive("2026-03-20T12:00:00Z")
     driver.start({"a": {"cron": "0 3 * * 0", "timeZone": "Europe/Berlin"}})
-    started = {}
+    started: dict[int, datetime] = {}
     for day in range(21, 44):
         night = datetime(2026, 3, 1, 1, tzinfo=zone) + timedelta(days=day - 1)
         morning = night.replace(hour=7)

@@ -20,7 +20,6 @@ from tsumugi_celery.core import states
 START = 1_772_409_601_234  # 2026-03-02T00:00:01.234Z
 NAMES = ("a", "b")
 
-FIXED = (("kind", "fixed"), ("delayMs", 1000))
 TIMES: list[dict[str, Any]] = [
     {"everyMs": 10 * MINUTE},
     {"everyMs": 30 * MINUTE},
@@ -143,7 +142,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule(pick=picks)
     def find_lost(self, pick: int) -> None:
-        self._beat(pick).chores.find_lost()
+        beat = self._beat(pick)
+        # A beat looks at who is there before it takes anything for lost.
+        self.world.look(beat)
+        beat.chores.find_lost()
 
     @rule(pick=picks)
     def mend(self, pick: int) -> None:
@@ -340,7 +342,7 @@ class Machine(RuleBasedStateMachine):
             self._calm_down(beat)
             if not self._unfinished():
                 break
-        assert not self._unfinished()
+        assert not self._unfinished(), self._unfinished()
         self._nothing_starts_twice()
         for name in self.deployed:
             if self.reference.known[name].paused:
@@ -386,11 +388,11 @@ def _every_time_is_explained_once(ledger: Snapshot, name: str, known: Known) -> 
     stretches = [each for each in ledger.stretches if each.name == name]
     for each in stretches:
         inside = [at for at in known.counted if each.first_at <= at <= each.last_at]
-        assert len(inside) == each.count, (each, inside)
+        assert len(inside) == each.times, (each, inside)
         assert {known.counted[at] for at in inside} == {each.cause}
         assert {each.first_at, each.last_at} <= set(inside)
         assert not [at for at in regular if each.first_at <= at <= each.last_at]
-    assert sum(each.count for each in stretches) == len(known.counted)
+    assert sum(each.times for each in stretches) == len(known.counted)
     counted = Counter(known.counted.values())
     counted["failure"] = sum(row.state == states.NOT_EXECUTED for row in rows)
     row = ledger.schedules[name]

@@ -1,7 +1,7 @@
 """The whole engine against the reference model (design, Tests)."""
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import Machine

@@ -15,7 +15,8 @@ from tsumugi_celery.core import states
 from tsumugi_celery.ledger import occurrences
 from tsumugi_celery.ledger.schema import occurrence as t
 from tsumugi_celery.worker import guard, report
-from tsumugi_celery.worker.note import Note
+from tsumugi_celery.worker.identity import here
+from tsumugi_celery.worker.note import NOTE, Note
 
 SETTINGS = settings(
     max_examples=300,
@@ -39,10 +40,10 @@ def start_whatever(state, task, request, header, attempt, **_more: object) -> No
                 attempt=attempt,
                 started_at=now,
                 worker="anyone",
-                node_id=guard.here.node_id,
+                node_id=here.node_id,
             )
         )
-    setattr(request, guard.NOTE, Note(state, request.id, attempt, now, header))
+    setattr(request, NOTE, Note(state, request.id, attempt, now, header))
 
 
 def settle_whatever(connection, node_id: str, rows) -> None:

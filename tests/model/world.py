@@ -11,7 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from celery import Celery, states as celery_states
+from celery import Celery
+from celery import states as celery_states
 from celery.app.task import Context
 from celery.exceptions import Ignore, Retry
 from sqlalchemy import Connection, Row, event, select, update
@@ -54,7 +55,7 @@ def _define(items: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]) -> dict[
 
 
 def define(schedules: Mapping[str, Mapping[str, Any]]) -> dict[str, Definition]:
-    """Read definitions of jobs; a flat mapping of keys for each name, `backoff` a tuple of pairs."""
+    """Read definitions of jobs from what their keys are, the binding and the payload apart."""
     return _define(tuple((name, tuple(given.items())) for name, given in schedules.items()))
 
 
@@ -65,7 +66,7 @@ _OCCURRENCES = (
     .order_by(occurrence.c.scheduled_at)
 )
 _STRETCHES = (
-    select(stretch, schedule.c.name)
+    select(stretch, stretch.c.count.label("times"), schedule.c.name)
     .join(schedule, schedule.c.id == stretch.c.schedule_id)
     .order_by(stretch.c.first_at)
 )
@@ -188,10 +189,14 @@ class World:
         """Let a beat watch the heartbeats for a while, then take over and reap."""
         for _ in range(0, seconds, LOOK_EVERY):
             self.clock.advance(LOOK_EVERY * 1000)
-            self.heartbeats()
-            with self.ledger.read() as connection:
-                beat.chores.watch.look(connection, NAMESPACE)
+            self.look(beat)
         beat.chores.look_after_others()
+
+    def look(self, beat: SimBeat) -> None:
+        """Let a beat see who lives."""
+        self.heartbeats()
+        with self.ledger.read() as connection:
+            beat.chores.watch.look(connection, NAMESPACE)
 
     # workers
 
