@@ -27,10 +27,20 @@ def redis_stage(project: Project, redis_broker: Broker, sqlite_database: Databas
 @pytest.fixture
 def bench(sqlite_database: Database) -> Iterator[Callable[..., Bench]]:
     """Makes beats of this process; all keep the same ledger."""
+    yield from _benches(sqlite_database.url)
+
+
+@pytest.fixture
+def any_bench(database: Database) -> Iterator[Callable[..., Bench]]:
+    """The same, once on each kind of database."""
+    yield from _benches(database.url)
+
+
+def _benches(url: str) -> Iterator[Callable[..., Bench]]:
     made: list[Bench] = []
 
     def make(*args: Any, **more: Any) -> Bench:
-        made.append(Bench(sqlite_database.url, *args, **more))
+        made.append(Bench(url, *args, **more))
         return made[-1]
 
     yield make

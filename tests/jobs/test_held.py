@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from itertools import pairwise
 
 import pytest
@@ -53,7 +54,8 @@ def test_a_key_with_many_waiting_jobs_does_not_hold_up_another(bench):
     assert times(late, "z") == [7]
 
 
-def test_limits_of_a_binding_hold_for_all_keys_and_all_beats(bench):
+def test_limits_of_a_binding_hold_for_all_keys_and_all_beats(any_bench):
+    bench = any_bench
     policy = {"perKeyConcurrency": 2, "concurrency": 3}
     bindings = {"B": {"task": "work", "policy": policy}}
     schedules = {name: key(name, binding="B") for name in ("k1", "k2")}
@@ -224,3 +226,56 @@ def test_a_lost_job_is_run_again_with_the_same_arguments(bench):
     assert json.loads(message.body)[1] == {"call": 1}
     assert message.headers["tsumugi"]["base"] == 1
     assert calls == ["a"]
+
+
+def test_beats_that_release_at_the_same_time_stay_below_the_limit(any_bench):
+    bindings = {"B": {"task": "work", "policy": {"perKeyConcurrency": 2}}}
+    schedules = {f"s{n}": key("k", binding="B") for n in range(12)}
+    beats = [any_bench(schedules, bindings)]
+    beats += [any_bench(schedules, bindings, clock=beats[0].clock) for _ in range(2)]
+    first = beats[0]
+    first.clock.at += MINUTE
+    first.cycle.claim_all()
+    done: set[str] = set()
+    most = 0
+    barrier = threading.Barrier(len(beats))
+
+    def release(beat):
+        barrier.wait(20)
+        beat.cycle.chores.release()
+
+    while len(done) < len(schedules):
+        first.clock.at += 1000
+        threads = [threading.Thread(target=release, args=(beat,)) for beat in beats]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        rows = [row for name in schedules for row in first.rows(name)]
+        through = [row.id for row in rows if row.state not in {"SCHEDULED", "COMPLETED"}]
+        most = max(most, len(through))
+        assert through, "nothing was released although slots are free"
+        done.add(through[0])
+        first.set(through[0], state="COMPLETED", ended_at=first.clock.at)
+    assert most == 2
+    assert sum(len(sent(beat)) for beat in beats) == len(schedules)
+
+
+@pytest.mark.parametrize(
+    ("payload", "state"), [({"fixed": 1}, "QUEUED"), (made, "NOT_EXECUTED")], ids=["kept", "code"]
+)
+def test_a_claim_of_a_lost_beat_outlives_its_schedule(bench, payload, state):
+    beat = bench({"a": {**KEYED, "payload": payload}})
+    with beat.ledger.begin() as connection:
+        binding_rows.ensure(connection, "bench", "work")
+        connection.execute(binding_table.update().values(paused=True))
+    beat.pass_time(MINUTE)
+    values = {"claimed_by": "ghost", "wait": None, "due_at": None}
+    beat.set(beat.rows("a")[0].id, state="CLAIMED", **values)
+    later = bench({}, clock=beat.clock)
+    for _ in range(25):
+        later.pass_time(1000)
+    row = beat.rows("a")[0]
+    assert row.state == state
+    assert len(sent(later)) == (state == "QUEUED")
+    assert row.cause == (None if state == "QUEUED" else "failure")
