@@ -10,6 +10,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
 
 from tests.servers import require_binary
 from tests.waiting import wait_for
@@ -91,6 +92,10 @@ class Window:
         field = self.one(css)
         field.clear()
         field.send_keys(text)
+
+    def choose(self, css: str, text: str) -> None:
+        """Choose from a list of options."""
+        Select(self.one(css)).select_by_visible_text(text)
 
     def see(self, css: str, text: str) -> None:
         """Wait until an element shows a text."""

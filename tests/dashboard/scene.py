@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -10,7 +11,7 @@ from celery.schedules import crontab
 from flask import Flask
 from sqlalchemy import insert, select, update
 from typing_extensions import Self
-from waitress.server import create_server
+from werkzeug.serving import make_server
 
 from tests.control.stage import HOUR, MINUTE, TASK, Stage
 from tsumugi_celery.engine.clock import Clock
@@ -47,6 +48,15 @@ class Scene(Stage):
                 .where(schedule.c.namespace == self.namespace, schedule.c.name == name)
                 .values(**values)
             )
+
+    def copy(self, name: str, count: int) -> None:
+        """Make schedules `<name>-00001` and so on from one; a beat would need long for many."""
+        with self.tsumugi._state.ledger.begin() as connection:
+            query = select(schedule).where(schedule.c.name == name)
+            row = dict(connection.execute(query).one()._mapping)
+            del row["id"]
+            rows = [row | {"name": f"{name}-{number + 1:05}"} for number in range(count)]
+            connection.execute(insert(schedule), rows)
 
     def occur(self, name: str, at: int, state: str = "COMPLETED", **values: Any) -> str:
         """Write down an execution."""
@@ -135,7 +145,7 @@ def furnish(scene: Scene) -> None:
     past = scene.now - scene.now % MINUTE - 30 * HOUR
     for name in definitions():
         scene.set(name, registered_at=past)
-    for number in range(26):
+    for number in range(29):
         at = past + number * HOUR
         if number == 9:
             scene.occur("nightly-report", at, "FAILED", error="ValueError: no data for today")
@@ -164,18 +174,23 @@ def furnish(scene: Scene) -> None:
 
 
 class Served:
-    """A Flask app on waitress, in a thread, on a port of its own."""
+    """A Flask app on a real server, in a thread, on a port of its own.
+
+    Werkzeug's server keeps no connection open, so it is gone as soon as it is closed.
+    """
 
     def __init__(self, app: Flask, port: int = 0) -> None:
-        self._server = create_server(app, host="127.0.0.1", port=port, threads=4)
-        self.port = int(self._server.effective_port)
+        self._server = make_server("127.0.0.1", port, app, threaded=True)
+        self.port = self._server.port
         self.address = f"http://127.0.0.1:{self.port}"
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        serve = partial(self._server.serve_forever, poll_interval=0.05)
+        self._thread = threading.Thread(target=serve, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Stop listening."""
-        self._server.close()
+        self._server.shutdown()
+        self._server.server_close()
         self._thread.join(5)
 
     def __enter__(self) -> Self:

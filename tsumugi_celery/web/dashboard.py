@@ -1,4 +1,4 @@
-"""The dashboard: pages that a browser fills from the REST interface (decision 0054).
+"""The dashboard: pages that a browser fills from the REST interface (decision 0056).
 
 A page holds no data of the ledger, so it may be shown before anyone has signed in. All addresses
 in it are relative: it works below any prefix, also one that only a proxy knows.

@@ -8,6 +8,8 @@ import { fails, rests, works } from "./status.js";
 
 const EVERY = 2000;
 const LONGEST = 30_000;
+// A server that needs long for an answer is asked less often: this many times as long.
+const SPARE = 10;
 const pollers = new Set();
 
 export class Poller {
@@ -27,6 +29,7 @@ export class Poller {
     this.turn = turn;
     const path = this.path();
     const etag = path === this.asked ? this.etag : null;
+    const began = performance.now();
     try {
       const answer = await get(path, etag);
       // The page has been asked for something else meanwhile.
@@ -38,7 +41,7 @@ export class Poller {
       if (this.turn !== turn) return;
       if (!this.#failed(failure)) return;
     }
-    this.#later(Math.min(LONGEST, this.every * 2 ** Math.min(this.failures, 5)));
+    this.#later(Math.max(this.#wait(), this.failures ? 0 : (performance.now() - began) * SPARE));
   }
 
   stop() {
@@ -62,8 +65,12 @@ export class Poller {
     this.failures += 1;
     // A mistake of this page must not look like one of the server.
     if (!failure.kind) console.error(failure);
-    fails(failure, now() + Math.min(LONGEST, this.every * 2 ** Math.min(this.failures, 5)));
+    fails(failure, now() + this.#wait());
     return true;
+  }
+
+  #wait() {
+    return Math.min(LONGEST, this.every * 2 ** Math.min(this.failures, 5));
   }
 
   #later(wait) {
