@@ -195,7 +195,7 @@ def test_a_plain_entry_of_a_wrong_type_is_named(make_bench):
 
     bench = make_bench()
     for position in range(3):
-        entries = [("a", plain(20)), ("b", plain(20))]
+        entries: list[tuple[str, object]] = [("a", plain(20)), ("b", plain(20))]
         entries.insert(position, ("wrong", "not an entry at all"))
         with pytest.raises(DefinitionError, match="wrong"):
             bench.start(dict(entries))

@@ -268,7 +268,7 @@ def test_a_crash_between_publish_and_save_runs_nothing_twice(make_bench):
     cycle = bench.start({"one": job(cron="* * * * *")})
     bench.clock.to(ms("2026-05-01T10:00:00Z"))
     claimed = cycle.claim(10)
-    cycle.dispatcher.settle = lambda: None  # type: ignore[method-assign] # killed before the settle
+    cycle.dispatcher.settle = lambda: None  # killed before the settle
     cycle.send(claimed.claims)
     bench.crash()
     bench.clock.to(ms("2026-05-01T10:00:10Z"))

@@ -62,7 +62,7 @@ class Book:
         last = self.last(name)
         return None if last is None else str(last.state)
 
-    def stretches(self, name: str) -> list[Row[Any]]:
+    def stretches(self, name: str) -> list[Any]:
         """The stretches of one schedule, oldest first."""
         query = (
             select(stretch)

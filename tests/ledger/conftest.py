@@ -24,14 +24,14 @@ def fresh_ledger(database: Database) -> Iterator[Ledger]:
 def _module_ledger(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ledger]:
+    server: Any = None
+    name = f"rows_{request.node.name.removesuffix('.py').rpartition('_')[2]}"
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'ledger.sqlite3'}"
-        name, server = "", None
     else:
         fixture = {"postgresql": "postgres_server"}.get(request.param, f"{request.param}_server")
-        server: Any = request.getfixturevalue(fixture)
+        server = request.getfixturevalue(fixture)
         server.ensure()
-        name = f"rows_{request.node.name.removesuffix('.py').rpartition('_')[2]}"
         url = server.create_database(name)
     made = Ledger(url)
     made.open()

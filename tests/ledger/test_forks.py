@@ -67,7 +67,8 @@ def test_forks_amid_the_work_of_threads(tmp_path: Path):
         while not over.is_set():
             change = {"id": number, "next_at": NOW + step}
             try:
-                ledger.transact(lambda c, change=change: schedules.update_all(c, [change]))
+                with ledger.begin() as connection:
+                    schedules.update_all(connection, [change])
             except Exception as exc:  # noqa: BLE001 - told by the assertion below
                 failed.append(exc)
                 return

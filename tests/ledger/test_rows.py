@@ -232,7 +232,7 @@ def test_a_stretch_grows(ledger: Ledger):
         stretches.add(connection, [(number, Skipped("delay", NOW, NOW + 2, 3))], at=NOW)
         more = Skipped("delay", NOW + 3, NOW + 9, 7)
         stretches.lengthen(connection, [(number, NOW, more)], at=NOW + 9)
-        row = connection.execute(select(stretch)).one()
+        row: Any = connection.execute(select(stretch)).one()
     assert (row.first_at, row.last_at, row.count, row.cause) == (NOW, NOW + 9, 10, "delay")
 
 
@@ -294,11 +294,8 @@ def test_no_transaction_stays_open(ledger: Ledger):
     for n in range(50):
         with ledger.read() as connection:
             schedules.next_due(connection, "proj")
-        ledger.transact(
-            lambda connection, n=n: schedules.update_all(
-                connection, [{"id": number, "next_at": NOW + n}]
-            )
-        )
+        with ledger.begin() as connection:
+            schedules.update_all(connection, [{"id": number, "next_at": NOW + n}])
     pool: Any = ledger.engine.pool
     assert pool.checkedout() == 0
     assert pool.checkedin() == 1

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import pytest
-from sqlalchemy import create_engine, select, text, update
+from sqlalchemy import select, text, update
 
 from tests.ledger.making import NOW, a_schedule, add_occurrence, add_schedule, the_occurrence
 from tsumugi_celery.core.cron import parse_cron
@@ -89,12 +89,11 @@ def test_a_zone_with_half_hours_comes_back_exact(ledger: Ledger, cron, zone, aft
 
 def test_a_local_time_of_the_session_means_nothing(mariadb_database, postgres_database):
     """C210: a session in London over the night its clock is put forward."""
+    session = {
+        "postgresql": "SET TIME ZONE 'Europe/London'",
+        "mariadb": "SET time_zone = '+01:00'",  # its named zones are not loaded everywhere
+    }
     for database in (mariadb_database, postgres_database):
-        if database.kind == "mariadb":
-            plain = create_engine(database.url)
-            with plain.connect() as connection:
-                connection.execute(text("SET GLOBAL time_zone = '+01:00'"))
-            plain.dispose()
         ledger = Ledger(database.url)
         ledger.open()
         registered, every = 1774742700000, 600_000  # 2026-03-29T00:05Z; 01:00Z does not exist there
@@ -105,8 +104,7 @@ def test_a_local_time_of_the_session_means_nothing(mariadb_database, postgres_da
             following = timing.next_after(at)
             assert following is not None
             with ledger.begin() as connection:
-                if database.kind == "postgresql":
-                    connection.execute(text("SET TIME ZONE 'Europe/London'"))
+                connection.execute(text(session[database.kind]))
                 connection.execute(
                     update(schedule).where(schedule.c.id == number).values(next_at=following)
                 )
@@ -116,10 +114,6 @@ def test_a_local_time_of_the_session_means_nothing(mariadb_database, postgres_da
             assert row.next_at == following == at + every
             at = following
         ledger.close()
-        if database.kind == "mariadb":
-            with plain.connect() as connection:
-                connection.execute(text("SET GLOBAL time_zone = 'SYSTEM'"))
-            plain.dispose()
 
 
 def test_long_texts_and_odd_characters_in_reasons(ledger: Ledger):

@@ -157,14 +157,15 @@ def _look_after_unreported(cycle: Cycle, now: int, after: float) -> None:
 
 def _queue_of(cycle: Cycle, row: Row[Any]) -> str | None:
     """Return where a job was sent: by its own option, or as the app routes its task."""
-    if row.queue is not None or row.task is None:
-        return row.queue
+    own: str | None = row.queue
+    if own is not None or row.task is None:
+        return own
     try:
         queue = cycle.app.amqp.router.route({}, row.task).get("queue")
     except Exception as exc:  # noqa: BLE001 - routes may be functions of the user's
         log.debug("The route of %s is not known: %s", row.task, reason(exc))
         return None
-    return getattr(queue, "name", queue)
+    return str(getattr(queue, "name", queue))
 
 
 def _ask_backend(cycle: Cycle, rows: Sequence[Row[Any]], now: int) -> None:
