@@ -132,7 +132,7 @@ class Chores:
         """Take over what beats that are gone claimed, and settle what workers that are gone ran."""
         cycle = self.cycle
         with cycle.ledger.read() as connection:
-            self.watch.look(connection, cycle.namespace)
+            self.watch.look(connection, cycle.namespace, cycle.clock.now())
         claims = cycle.ledger.transact(
             lambda connection: take_over(
                 connection,

@@ -23,7 +23,7 @@ from tsumugi_celery.ledger import nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from tsumugi_celery.engine.clock import Clock
     from tsumugi_celery.ledger.ledger import Ledger
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 BEAT = "beat"
 WORKER = "worker"
+#: How far the clock of another process may be off before that is said, ms.
+SKEW = 5000
 #: Any other process, for as long as it triggers a schedule.
 CONTROL = "control"
 
@@ -162,19 +164,31 @@ class Watch:
         self._monotonic = monotonic
         self._seen: dict[str, _Seen] = {}
         self._looked: float | None = None
+        self._gap = 0.0
+        #: By node: how far its clock was ahead of this one at its last heartbeat, ms.
+        self.skews: dict[str, int] = {}
+        self._said: set[str] = set()
         self.gone: frozenset[str] = frozenset()
         self.live_workers: dict[str, dict[str, Any]] = {}
         self.known_workers = False
         self._roles: dict[str, str] = {}
 
-    def look(self, connection: Connection, namespace: str) -> None:
-        """Read the rows of all nodes and judge them."""
+    def look(self, connection: Connection, namespace: str, now: int | None = None) -> None:
+        """Read the rows of all nodes and judge them.
+
+        Args:
+            connection: any connection.
+            namespace: the namespace of the app.
+            now: epoch ms by this machine, to compare the clocks of others with; None: not compared.
+        """
         rows = nodes.of_namespace(connection, namespace)
         self._forgive_gap()
         gone = set()
         self.live_workers = {}
         self.known_workers = any(row.role == WORKER for row in rows)
         for row in rows:
+            if now is not None:
+                self._compare_clock(row, now)
             if row.stopped_at is not None or self._silent(row.id, row.beats, row.role):
                 gone.add(row.id)
             elif row.role == WORKER:
@@ -188,14 +202,31 @@ class Watch:
             return True
         return node_id not in self._roles and self._silent(node_id, -1, BEAT)
 
+    def _compare_clock(self, row: Row[Any], now: int) -> None:
+        seen = self._seen.get(row.id)
+        if seen is None or seen.beats == row.beats or self._gap > self._longest_gap:
+            return  # only a heartbeat that has just come tells the time over there
+        self.skews[row.id] = row.seen_at - now
+        if abs(row.seen_at - now) > SKEW and row.id not in self._said:
+            self._said.add(row.id)
+            log.warning(
+                "The clock of %s %s (process %s) is %+.1f s off this one: its due times, expiry "
+                "and retries are by its own. Keep the clocks of beats and workers in step.",
+                row.role,
+                row.hostname,
+                row.pid,
+                (row.seen_at - now) / 1000,
+                extra={"action": "clock.skew"},
+            )
+
     def _forgive_gap(self) -> None:
         """Do not count the time in which this process could not look: nobody could write either."""
         now = self._monotonic()
-        gap = now - self._looked if self._looked is not None else 0.0
+        self._gap = now - self._looked if self._looked is not None else 0.0
         self._looked = now
-        if gap > self._longest_gap:
+        if self._gap > self._longest_gap:
             for seen in self._seen.values():
-                seen.since += gap
+                seen.since += self._gap
 
     def _silent(self, node_id: str, beats: int, role: str) -> bool:
         now = self._monotonic()
