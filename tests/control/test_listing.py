@@ -89,7 +89,7 @@ def test_filters(small_stage: Stage):
             "hourly": {"binding": "proj.add", "payload": lambda _: 1 / 0, "everyMs": MINUTE},
         }
     )
-    beat = small_stage.beat()
+    small_stage.beat()
 
     def names(**filters: Any) -> list[str]:
         return [each.name for each in tsumugi.list(**filters)]
@@ -106,7 +106,6 @@ def test_filters(small_stage: Stage):
         tsumugi.trigger("hourly")
     assert names(failing=True) == ["hourly"]
     assert names(failing=False, kind="job", paused=False) == ["Nightly_Clean"]
-    assert beat
 
 
 def test_a_removed_schedule_is_not_listed_and_its_job_is_left_alone(stage: Stage):

@@ -133,7 +133,7 @@ def test_an_unknown_name(stage: Stage, name: str):
     tsumugi = stage.define({"nightly": job(cron="0 0 * * *")})
     for call in (tsumugi.pause, tsumugi.resume, tsumugi.trigger, tsumugi.get, tsumugi.occurrences):
         with pytest.raises(UnknownSchedule) as caught:
-            call(name)  # type: ignore[operator]
+            call(name)
         assert (caught.value.near == ("nightly",)) == (name in {"nigthly", "nightly\x00"})
 
 

@@ -20,6 +20,18 @@ def stage(sqlite_database: Database) -> Iterator[Stage]:
 @pytest.fixture
 def site(stage: Stage) -> Site:
     """An open site with two schedules that a beat has registered; `broken` cannot be enqueued."""
+    return _site(stage)
+
+
+@pytest.fixture(scope="module")
+def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One for all tests of a file that change nothing."""
+    made = Stage(f"sqlite:///{tmp_path_factory.mktemp('web') / 'ledger.sqlite3'}")
+    yield _site(made)
+    made.close()
+
+
+def _site(stage: Stage) -> Site:
     stage.define(
         {
             "nightly": job(cron="0 9 * * *", timeZone="Asia/Tokyo"),

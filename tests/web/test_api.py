@@ -70,8 +70,8 @@ def test_filters_and_parts_of_the_list(site: Site):
         ("GET", "/api/bindings?x=1", "accepted: none"),
     ],
 )
-def test_a_parameter_that_is_not_accepted(site: Site, method: str, path: str, told: str):
-    response = site.call(method, path)
+def test_a_parameter_that_is_not_accepted(shared_site: Site, method: str, path: str, told: str):
+    response = shared_site.call(method, path)
     assert code(response) == (400, "bad_request")
     assert told in response.get_json()["error"]["message"]
 
@@ -116,9 +116,9 @@ def test_a_history_in_parts(site: Site):
         assert len(site.get(f"{path}?{query}").get_json()["occurrences"]) == count, query
 
 
-def test_coming_times_and_reasons(site: Site):
+def test_coming_times_and_reasons(shared_site: Site):
     after = ms("2026-05-01T00:00:00Z")
-    (time,) = site.get(f"/api/schedules/nightly/upcoming?count=1&after={after}").get_json()[
+    (time,) = shared_site.get(f"/api/schedules/nightly/upcoming?count=1&after={after}").get_json()[
         "upcoming"
     ]
     assert time == {
@@ -127,7 +127,7 @@ def test_coming_times_and_reasons(site: Site):
         "utc_offset": "GMT+09:00",
         "status": "runs",
     }
-    told = site.get(f"/api/schedules/nightly/why?at={time['at']}").get_json()
+    told = shared_site.get(f"/api/schedules/nightly/why?at={time['at']}").get_json()
     assert told["outcome"] == "coming"
     assert "2026-05-02 09:00:00 GMT+09:00" in told["text"]
 
@@ -165,12 +165,12 @@ def test_bindings(site: Site):
         ("DELETE", "/nope/../x", "not_found"),
     ],
 )
-def test_what_is_not_there(site: Site, method: str, path: str, expected: str):
-    assert code(site.call(method, path)) == (404, expected)
+def test_what_is_not_there(shared_site: Site, method: str, path: str, expected: str):
+    assert code(shared_site.call(method, path)) == (404, expected)
 
 
-def test_a_near_miss_is_named(site: Site):
-    response = site.post("/api/schedules/nigthly/pause")
+def test_a_near_miss_is_named(shared_site: Site):
+    response = shared_site.post("/api/schedules/nigthly/pause")
     assert "did you mean 'nightly'?" in response.get_json()["error"]["message"]
 
 
@@ -192,8 +192,8 @@ def test_a_near_miss_is_named(site: Site):
         ("POST", "/api/openapi.json", "GET"),
     ],
 )
-def test_a_wrong_method(site: Site, method: str, path: str, allowed: str):
-    response = site.call(method, path)
+def test_a_wrong_method(shared_site: Site, method: str, path: str, allowed: str):
+    response = shared_site.call(method, path)
     assert code(response) == (405, "method_not_allowed")
     assert allowed in response.headers["Allow"].split(", ")
 

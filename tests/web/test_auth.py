@@ -29,13 +29,13 @@ def bearer(token: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("method", "path"), PATHS)
-def test_everything_is_closed_until_auth_is_given(site: Site, method: str, path: str):
-    closed = Site(site.stage)
+def test_everything_is_closed_until_auth_is_given(shared_site: Site, method: str, path: str):
+    closed = Site(shared_site.stage)
     headers: dict[str, str]
     for headers in ({}, bearer(""), bearer("None"), {"Cookie": "None=None"}):
         response = closed.call(method, path, headers=headers)
         assert code(response) == (404, "not_found")
-    assert site.stage.messages() == []
+    assert shared_site.stage.messages() == []
 
 
 #: The first page is not JSON, and logging in is what the token is for.
@@ -59,13 +59,13 @@ GUARDED = [each for each in PATHS if each[1] not in {"/", "/api/session"}]
     ],
 )
 def test_without_the_token_nothing_is_told(
-    site: Site, method: str, path: str, headers: dict[str, str]
+    shared_site: Site, method: str, path: str, headers: dict[str, str]
 ):
-    guarded = Site(site.stage, auth=bearer_auth(TOKEN, cookie="tsumugi"))
+    guarded = Site(shared_site.stage, auth=bearer_auth(TOKEN, cookie="tsumugi"))
     response = guarded.call(method, path, headers=headers)
     assert code(response) == (401, "unauthorized")
     assert response.headers["WWW-Authenticate"] == "Bearer"
-    assert site.stage.messages() == []
+    assert shared_site.stage.messages() == []
 
 
 def test_with_the_token_all_is_open(site: Site):
@@ -77,14 +77,14 @@ def test_with_the_token_all_is_open(site: Site):
     assert code(guarded.post("/api/schedules", headers=bearer(TOKEN)))[0] == 405
 
 
-def test_a_callable_decides_on_the_token(site: Site):
+def test_a_callable_decides_on_the_token(shared_site: Site):
     asked: list[str] = []
 
     def known(token: str) -> bool:
         asked.append(token)
         return token in {"ann", "bob"}
 
-    guarded = Site(site.stage, auth=bearer_auth(known))
+    guarded = Site(shared_site.stage, auth=bearer_auth(known))
     assert guarded.get("/api/schedules", headers=bearer("bob")).status_code == 200
     assert code(guarded.get("/api/schedules", headers=bearer("eve")))[0] == 401
     assert code(guarded.get("/api/schedules"))[0] == 401
@@ -116,7 +116,8 @@ def test_a_browser_logs_in_and_out(site: Site):
     proof = {"X-Tsumugi-CSRF": "1"}
     assert code(guarded.post("/api/session", json={"token": TOKEN})) == (403, "cross_site")
     assert code(guarded.post("/api/session", json={"token": "no"}, headers=proof))[0] == 401
-    for body in ({}, {"token": 1}, [], "x"):
+    bodies: list[Any] = [{}, {"token": 1}, [], "x"]
+    for body in bodies:
         assert code(guarded.post("/api/session", json=body, headers=proof))[0] == 400
     assert code(guarded.post("/api/session", data="{", headers=proof))[0] == 400
     assert code(guarded.get("/api/session", headers=bearer(TOKEN)))[0] == 405
@@ -159,21 +160,21 @@ def test_an_open_site_refuses_what_another_site_makes_a_browser_send(
     assert site.get("/api/schedules", headers=headers).status_code == 200
 
 
-def test_auth_of_ones_own(site: Site):
+def test_auth_of_ones_own(shared_site: Site):
     def own(request: Request) -> Any:
         user = request.headers.get("X-User")
         return redirect("/login") if user is None else user == "ann"
 
-    guarded = Site(site.stage, auth=own)
+    guarded = Site(shared_site.stage, auth=own)
     assert guarded.get("/api/schedules").location == "/login"
     assert guarded.get("/api/schedules", headers={"X-User": "ann"}).status_code == 200
     assert code(guarded.get("/api/schedules", headers={"X-User": "eve"}))[0] == 401
 
 
 @pytest.mark.parametrize("auth", ["a token", True, False, 0, {"token": "x"}])
-def test_auth_that_is_none(site: Site, auth: Any):
+def test_auth_that_is_none(shared_site: Site, auth: Any):
     with pytest.raises(TypeError, match="bearer_auth"):
-        create_blueprint(site.stage.tsumugi, auth=auth)
+        create_blueprint(shared_site.stage.tsumugi, auth=auth)
 
 
 @pytest.mark.parametrize("token", ["", "  ", None, 5, b"bytes"])
@@ -188,9 +189,9 @@ def test_a_cookie_without_a_name(cookie: str):
         bearer_auth("x", cookie=cookie)
 
 
-def test_a_flower_address_that_is_none(site: Site):
+def test_a_flower_address_that_is_none(shared_site: Site):
     with pytest.raises(ValueError, match="flower_url"):
-        create_blueprint(site.stage.tsumugi, flower_url="javascript:alert(1)")
+        create_blueprint(shared_site.stage.tsumugi, flower_url="javascript:alert(1)")
 
 
 def test_the_token_is_in_no_log_and_no_text(site: Site, caplog: pytest.LogCaptureFixture):
