@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, case, exists, func, null, or_, select, update
+from sqlalchemy import and_, bindparam, case, exists, func, null, or_, select, true, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from tsumugi_celery.core import states
@@ -220,5 +220,6 @@ def _changes(new: Any) -> dict[str, Any]:
         "next_at": case((same, t.c.next_at), (t.c.paused.is_(True), null()), else_=new.next_at),
         **{name: case((same, t.c[name]), else_=new[name]) for name in _KEPT},
         **{name: new[name] for name in _ALWAYS},
-        "active": True,
+        # No parameter: PyMySQL cannot send many rows at once where one stands behind VALUES.
+        "active": true(),
     }
