@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tsumugi_celery.control import bindings, coming, explain, history, listing, pausing
 from tsumugi_celery.control.cancel import cancel
+from tsumugi_celery.control.runs import run
 from tsumugi_celery.control.source import Source
 from tsumugi_celery.control.times import to_ms
 from tsumugi_celery.control.trigger import trigger
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from tsumugi_celery.control.runs import RunView
     from tsumugi_celery.control.source import State
     from tsumugi_celery.control.views import (
         BindingView,
@@ -156,6 +158,14 @@ class Control:
         """
         with self.source.read() as connection:
             return history.one(self.source, connection, occurrence_id, payload=payload)
+
+    def run(self, run_id: str) -> RunView:
+        """Return a Run with the tree of its tasks.
+
+        Raises:
+            UnknownOccurrence: no occurrence has this id, or it is a job.
+        """
+        return run(self.source, run_id)
 
     def cancel(self, occurrence_id: str) -> OccurrenceView:
         """Cancel an occurrence: at once before it has started; a running one is terminated.

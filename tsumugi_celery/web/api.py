@@ -42,6 +42,7 @@ def add_api(blueprint: Blueprint, options: Options) -> None:
         (f"{name}/trigger", "POST", api.trigger),
         ("/api/occurrences/<tsumugi_name:occurrence_id>", "GET", api.occurrence),
         ("/api/occurrences/<tsumugi_name:occurrence_id>/cancel", "POST", api.cancel),
+        ("/api/runs/<tsumugi_name:run_id>", "GET", api.run),
         ("/api/bindings", "GET", api.bindings),
         ("/api/bindings/<tsumugi_name:name>/pause", "POST", api.pause_binding),
         ("/api/bindings/<tsumugi_name:name>/resume", "POST", api.resume_binding),
@@ -155,6 +156,11 @@ class _Api:
         """Cancel one occurrence."""
         Params()
         return answer(self._control.cancel(occurrence_id).to_dict())
+
+    def run(self, run_id: str) -> Response:
+        """Return one Run with its tasks."""
+        Params()
+        return polled(self._control.run(run_id).to_dict())
 
     def bindings(self) -> Response:
         """Return the bindings."""

@@ -164,6 +164,11 @@ def _paths() -> dict[str, Any]:
                 "cancelOccurrence", "Cancel it.", "Occurrence", [identifier], (404, 409, 502)
             )
         },
+        "/api/runs/{id}": {
+            "get": _operation(
+                "getRun", "One Run, with the tree of its tasks.", "Run", [identifier], (404,)
+            )
+        },
         "/api/bindings": {"get": _operation("listBindings", "The bindings.", "Bindings", [])},
         "/api/bindings/{name}/pause": {
             "post": _operation(

@@ -8,7 +8,7 @@ from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from tsumugi_celery.control import views
+from tsumugi_celery.control import runs, views
 from tsumugi_celery.core import states
 
 #: The views that answers are made of, by the name of their schema.
@@ -20,6 +20,8 @@ VIEWS: dict[str, type[views.View]] = {
     "OccurrencePage": views.OccurrencePage,
     "Attempt": views.AttemptView,
     "Binding": views.BindingView,
+    "Run": runs.RunView,
+    "Branch": runs.BranchView,
     "ComingTime": views.ComingTime,
     "Explanation": views.Explanation,
 }
@@ -33,6 +35,8 @@ _ENUMS: dict[str, tuple[str, ...]] = {
     "last_state": states.STATES,
     "cause": states.CAUSES,
     "wait": ("slot", "binding", "retry", "broker"),
+    "shape": ("task", "chain", "group", "chord"),
+    "role": ("root", "step", "member", "header", "body", "link", "extra"),
     "status": ("runs", "skipped", "repeated"),
 }
 

@@ -2,7 +2,7 @@
 
 import { make, setAttribute } from "./dom.js";
 import { at, get } from "./api.js";
-import { flowerOf, showOutcome } from "./summary.js";
+import { flowerOf, runPageOf, showOutcome } from "./summary.js";
 import { inZone, length } from "./times.js";
 
 /** Let a button open and close the details of a row; they are a row that follows it. */
@@ -69,7 +69,7 @@ function facts(value, zone) {
     return `${local} ${offset}`;
   };
   const address = value.kind === "job" ? flowerOf(value.id) : null;
-  const run = value.kind === "flow" ? `run?id=${encodeURIComponent(value.id)}` : null;
+  const run = value.kind === "flow" ? runPageOf(value.id) : null;
   const listed = {
     Id: value.id,
     Flower: address && make("a", { href: address }, "Task in Flower"),

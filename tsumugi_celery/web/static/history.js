@@ -1,16 +1,16 @@
 // The history of a schedule: a page of it, patched row by row.
 
 import { $, copyOf, fieldsOf, Rows, setAttribute, setText, show } from "./dom.js";
-import { at, send } from "./api.js";
-import { acts, label } from "./acts.js";
+import { at } from "./api.js";
+import { label } from "./acts.js";
+import { addCancel } from "./cancel.js";
 import { addDetails } from "./details.js";
 import { Poller } from "./poll.js";
 import { showOutcome, showTime } from "./summary.js";
-import { clock, inZone, length } from "./times.js";
+import { inZone, length } from "./times.js";
 import { UNFINISHED, whyText } from "./words.js";
 
 const PAGE = 25;
-const ARMED = 6000;
 const view = { name: "", zone: null, filter: "", cursors: [null], open: null };
 let following = null;
 let rows = null;
@@ -53,7 +53,7 @@ function row(first) {
   let entry = first;
   const made = { element, more: null, update };
   const details = addDetails(made, f.details, view);
-  addCancel(f, () => entry);
+  addCancel(f.cancel, f.said, () => entry.id);
   if (first.id !== null && first.id === view.open) {
     view.open = null;
     queueMicrotask(() => details.open(entry));
@@ -84,33 +84,6 @@ function fill(f, entry) {
   setText(f.late, late >= 1000 ? `Sent ${length(late)} late` : "");
   label(f.details, "Details", inZone(entry.scheduled_at, view.zone).local);
   show(f.cancel, UNFINISHED.includes(entry.state));
-}
-
-/** Cancelling ends work for good: it takes a second press. */
-function addCancel(f, current) {
-  const arm = (armed) => {
-    f.cancel.classList.toggle("danger", armed);
-    label(f.cancel, armed ? "Really cancel?" : "Cancel", current().id);
-  };
-  let timer = null;
-  f.cancel.addEventListener("click", (event) => {
-    clearTimeout(timer);
-    if (f.cancel.classList.contains("danger")) return;
-    event.stopImmediatePropagation();
-    arm(true);
-    setText(f.said, "Press again to cancel it.");
-    timer = setTimeout(() => {
-      arm(false);
-      setText(f.said, "");
-    }, ARMED);
-  });
-  acts(f.cancel, f.said, async () => {
-    arm(false);
-    const after = await send(at("occurrences", current().id, "/cancel"));
-    if (after.state === "CANCELLED") return `Cancelled at ${clock(Date.now())}.`;
-    return "Its worker was told, but cannot break it off: it runs on.";
-  });
-  label(f.cancel, "Cancel", current().id);
 }
 
 function turn(cursors) {

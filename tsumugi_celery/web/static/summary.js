@@ -10,6 +10,8 @@ import { missedText, stateOf } from "./words.js";
 
 export const pageOf = (name) => `schedule?name=${encodeURIComponent(name)}`;
 
+export const runPageOf = (id) => `run?id=${encodeURIComponent(id)}`;
+
 /** Return the address of a task in Flower; null where there is no Flower. */
 export function flowerOf(id) {
   const { flower } = document.body.dataset;
@@ -83,10 +85,13 @@ function showLast(f, schedule) {
   show(f.last, ran);
   show(f["last-zone"], ran);
   if (ran) showTime(f.last, f["last-zone"], schedule.last_run_at, schedule.time_zone);
-  const address = ran ? flowerOf(id) : null;
-  show(f.flower, address !== null);
+  const isRun = schedule.kind === "flow" && schedule.last_run_id !== null;
+  const address = isRun ? runPageOf(schedule.last_run_id) : flowerOf(id);
+  const text = isRun ? "Tasks of this Run" : "Task in Flower";
+  show(f.flower, ran && address !== null);
   setAttribute(f.flower, "href", address);
-  setAttribute(f.flower, "aria-label", `Task in Flower: ${id}`);
+  setText(f.flower, text);
+  setAttribute(f.flower, "aria-label", `${text}: ${id ?? schedule.last_run_id}`);
   const error = schedule.last_error;
   setText(f.error, error ? `Not enqueued: ${error}` : "");
   setAttribute(f.error, "title", error);
