@@ -349,8 +349,10 @@ class Machine(RuleBasedStateMachine):
                 control.resume(world, beat, name)
                 self.reference.resume(name, world.clock.now())
         world.clock.advance(DAY + 2 * HOUR)
-        begun = self._claim(beat)
-        assert {each.partition("@")[0] for each in begun} == set(self.deployed)
+        before = world.read().schedules
+        self._claim(beat)
+        for name, row in world.read().schedules.items():
+            assert row.n_overlap == before[name].n_overlap, f"{name} is blocked for good"
         self.the_ledger_is_true()
 
     def _calm_down(self, beat: SimBeat) -> None:
