@@ -14,8 +14,8 @@ from tsumugi_celery.engine.chores import Chores
 from tsumugi_celery.engine.claim import claim_due
 from tsumugi_celery.engine.dispatch import Dispatcher
 from tsumugi_celery.engine.heartbeat import BEAT, Heart
-from tsumugi_celery.engine.message import unpack
 from tsumugi_celery.engine.lateness import Lateness
+from tsumugi_celery.engine.message import unpack
 from tsumugi_celery.engine.plans import Plans
 from tsumugi_celery.engine.priorities import priority_warnings
 from tsumugi_celery.engine.recover import put_back
@@ -261,6 +261,11 @@ class Cycle:
     def due_within(self, ms: int) -> bool:
         """Return whether a schedule is due by then, as far as was seen at the last look."""
         return self._next_due is not None and self._next_due <= self.clock.now() + ms
+
+    def next_due(self) -> int | None:
+        """Return when anything is due next, epoch ms, as the ledger has it now."""
+        self._look_ahead()
+        return self._next_due
 
     def look_again(self) -> None:
         """Forget when what is due: the clock jumped, or times in the ledger have changed."""

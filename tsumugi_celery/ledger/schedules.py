@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, case, func, insert, or_, select, update
@@ -11,7 +12,7 @@ from tsumugi_celery.ledger.schema import schedule as t
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row, Update
 
 #: How many values one IN list or one bulk statement carries.
 CHUNK = 500
@@ -107,14 +108,18 @@ def update_all(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Non
     """Write the given columns of each row, found by its `id`; all rows name the same columns."""
     if not rows:
         return
-    columns = [name for name in rows[0] if name != "id"]
-    statement = (
+    connection.execute(
+        _update(tuple(name for name in rows[0] if name != "id")),
+        [{f"b_{name}": value for name, value in row.items()} for row in rows],
+    )
+
+
+@cache
+def _update(columns: tuple[str, ...]) -> Update:
+    return (
         update(t)
         .where(t.c.id == bindparam("b_id"))
         .values({name: bindparam(f"b_{name}") for name in columns})
-    )
-    connection.execute(
-        statement, [{f"b_{name}": value for name, value in row.items()} for row in rows]
     )
 
 
@@ -134,8 +139,25 @@ def record_fired(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> N
     """
     if not rows:
         return
+    connection.execute(
+        _fired(),
+        [
+            {
+                "p_schedule": row["schedule_id"],
+                "p_at": row["scheduled_at"],
+                "p_fired": row["fired_at"],
+                "p_job": row["job_id"],
+                "p_run": row["run_id"],
+            }
+            for row in rows
+        ],
+    )
+
+
+@cache
+def _fired() -> Update:
     newer = or_(t.c.last_run_at.is_(None), t.c.last_run_at <= bindparam("p_at"))
-    statement = (
+    return (
         update(t)
         .where(t.c.id == bindparam("p_schedule"), newer)
         .values(
@@ -150,19 +172,6 @@ def record_fired(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> N
                 (t.c.stretch_first <= bindparam("p_at"), None), else_=t.c.stretch_cause
             ),
         )
-    )
-    connection.execute(
-        statement,
-        [
-            {
-                "p_schedule": row["schedule_id"],
-                "p_at": row["scheduled_at"],
-                "p_fired": row["fired_at"],
-                "p_job": row["job_id"],
-                "p_run": row["run_id"],
-            }
-            for row in rows
-        ],
     )
 
 
