@@ -135,7 +135,7 @@ class Window:
         ]
 
     @staticmethod
-    def until(predicate: Callable[[], T], what: str, timeout: float = 20) -> T:
+    def until(predicate: Callable[[], T | None], what: str, timeout: float = 20) -> T:
         """Wait; a row that was replaced meanwhile is looked for anew."""
 
         def asked() -> T | None:

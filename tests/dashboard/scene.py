@@ -60,7 +60,7 @@ class Scene(Stage):
 
     def occur(self, name: str, at: int, state: str = "COMPLETED", **values: Any) -> str:
         """Write down an execution."""
-        identifier = values.pop("id", f"{self.namespace}.{name}-{at}")
+        identifier = str(values.pop("id", f"{self.namespace}.{name}-{at}"))
         started = None if state in {"QUEUED", "SCHEDULED", "NOT_EXECUTED"} else at + 40
         ended = at + 1_540 if state not in {"QUEUED", "SCHEDULED", "RUNNING"} else None
         row = {

@@ -134,7 +134,7 @@ def test_twice_in_one_app_behind_a_proxy_that_strips_a_folder(window: Window, fu
     for name in ("one", "two"):
         blueprint = create_blueprint(furnished.tsumugi, auth=unsafe_no_auth(), name=name)
         app.register_blueprint(blueprint, url_prefix=f"/{name}/deep")
-    app.wsgi_app = Stripping(app.wsgi_app, "/behind")  # type: ignore[method-assign]
+    app.wsgi_app = Stripping(app.wsgi_app, "/behind")  # type: ignore[method-assign,assignment]
     with Served(app) as server:
         for name in ("one", "two"):
             window.base = f"{server.address}/behind/{name}/deep/"

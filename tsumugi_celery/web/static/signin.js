@@ -14,6 +14,8 @@ export function askToSignIn() {
   show($("sign-in"));
   show($("content"), false);
   show($("sign-out"), false);
+  setText($("live-text"), "Signed out");
+  setAttribute($("live"), "data-state", "waiting");
   ($("token") ?? $("sign-in-title")).focus();
 }
 
