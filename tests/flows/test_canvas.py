@@ -116,6 +116,12 @@ def test_messages_without_a_root_id_are_refused(app):
         prepare(app, "R", RUN, s(app))
 
 
+def test_tasks_that_run_here_and_now_cannot_be_followed(app):
+    app.conf.task_always_eager = True
+    with pytest.raises(DispatchError, match="start_worker"):
+        prepare(app, "R", RUN, s(app))
+
+
 @pytest.mark.parametrize(
     ("make", "repeatable"),
     [

@@ -141,3 +141,21 @@ def test_messages_that_come_twice_run_once(flows: Flows):
     assert (row.state, flows.states(run)) == ("COMPLETED", {"COMPLETED": 3})
     worker.wait_log("does not run", 20)
     assert flows.notes() == ["note", "note"]
+
+
+def test_a_child_lost_after_its_result_was_stored(flows: Flows):
+    """Celery tells nobody of it; what the task ended in is in the result backend."""
+    more = """
+        from celery import signals
+
+        @signals.task_success.connect
+        def lose(sender=None, **_kwargs):
+            if sender.name == "proj.gate": os.kill(os.getpid(), signal.SIGKILL)
+    """
+    write(flows, {"R": "gate.si() | note.si()"}, more=more)
+    flows.project.worker()
+    (run,) = flows.start("R")
+    flows.started()
+    flows.open()
+    row = flows.ended(run, 60)
+    assert (row.state, flows.states(run)) == ("COMPLETED", {"COMPLETED": 2})

@@ -38,12 +38,18 @@ def check_backend(app: Celery, flow: str, root: dict[str, Any]) -> None:
     """Check that the app's settings can carry the canvas.
 
     Raises:
-        DispatchError: the result backend cannot do chords, or messages carry no root id.
+        DispatchError: the result backend cannot do chords, or no messages say what belongs to a Run.
     """
     if app.conf.task_protocol == 1:
         raise DispatchError(
             f"flow {flow!r} cannot be started with task_protocol = 1, whose messages do not say "
             "which Run they belong to; accepted: task_protocol = 2, Celery's default"
+        )
+    if app.conf.task_always_eager:
+        raise DispatchError(
+            f"flow {flow!r} cannot be started with task_always_eager, which runs its tasks here "
+            "and now, without messages to follow; in tests start a worker in the same process: "
+            "celery.contrib.testing.worker.start_worker(app)"
         )
     if not has_chord(root):
         return

@@ -186,6 +186,14 @@ def runs_of_task(connection: Connection, task_id: str) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
+def running_on(connection: Connection, node_id: str) -> Sequence[Row[Any]]:
+    """Return run_id, task_id and turn of what a worker is running."""
+    query = select(t.c.run_id, t.c.task_id, t.c.turn)
+    return connection.execute(
+        query.where(t.c.state == states.RUNNING, t.c.node_id == node_id)
+    ).all()
+
+
 def unfinished(connection: Connection, run_id: str) -> bool:
     """Return whether a message of the Run is out or a task of it runs."""
     query = select(literal(1)).where(t.c.run_id == run_id, t.c.state.in_(UNFINISHED)).limit(1)

@@ -20,9 +20,14 @@ from tsumugi_celery.worker.guard import header_of, run_guarded
 from tsumugi_celery.worker.identity import here
 from tsumugi_celery.worker.reconcile import Reconciler
 from tsumugi_celery.worker.run_guard import may_belong, run_in_run
+from tsumugi_celery.worker.run_reconcile import RunReconciler
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from celery import Celery, Task
+
+    from tsumugi_celery.app import AppState
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +113,7 @@ def _on_worker_init(sender: Any = None, **_kwargs: object) -> None:
             state.clock,
             sender.hostname,
             functools.partial(inventory.take, sender.app),
-            Reconciler(state, state.settings.presumed_gone).look,
+            _reconciling(state),
         )
     except TsumugiError as exc:
         log.error("This worker keeps no heartbeat: %s", exc)  # noqa: TRY400 - the text says it all
@@ -116,6 +121,18 @@ def _on_worker_init(sender: Any = None, **_kwargs: object) -> None:
     here.node_id, here.hostname = heart.id, sender.hostname
     heart.start()
     _hearts.append(heart)
+
+
+def _reconciling(state: AppState) -> Callable[[str], None]:
+    """Return what compares the ledger with this worker after each heartbeat."""
+    patience = state.settings.presumed_gone
+    jobs, runs = Reconciler(state, patience), RunReconciler(state, patience)
+
+    def look(node_id: str) -> None:
+        jobs.look(node_id)
+        runs.look(node_id)
+
+    return look
 
 
 def _on_child(**_kwargs: object) -> None:
