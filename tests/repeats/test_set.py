@@ -211,7 +211,7 @@ def test_bad_ids_are_refused_and_name_nobody(probes, bad):
     ],
 )  # fmt: skip
 def test_payloads_that_are_not_json_are_refused(probes, bad):
-    with pytest.raises(DefinitionError, match="payload: got .*JSON"):
+    with pytest.raises(DefinitionError, match=r"payload: got .*JSON"):
         probes.set("one", bad, every="30s")
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import click
 
+from tsumugi_celery.cli.diff import diff
 from tsumugi_celery.cli.inspect import history, list_command, next_command, show, why
+from tsumugi_celery.cli.repeats import repeats
 from tsumugi_celery.cli.serve import web
 from tsumugi_celery.cli.setup import check, migrate
 from tsumugi_celery.cli.steer import bindings, cancel, pause, resume, trigger
@@ -30,6 +32,8 @@ for _command in (
     trigger,
     cancel,
     bindings,
+    repeats,
+    diff,
     check,
     migrate,
     web,

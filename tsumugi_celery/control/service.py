@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tsumugi_celery.control import bindings, coming, explain, history, listing, pausing
+from tsumugi_celery.control import bindings, coming, explain, history, listing, pausing, repeats
 from tsumugi_celery.control.cancel import cancel
 from tsumugi_celery.control.runs import run
 from tsumugi_celery.control.source import Source
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from tsumugi_celery.control.repeats import RepeatPage
     from tsumugi_celery.control.runs import RunView
     from tsumugi_celery.control.source import State
     from tsumugi_celery.control.views import (
@@ -176,6 +177,31 @@ class Control:
             DispatchError: it runs, and its worker could not be told.
         """
         return cancel(self.source, occurrence_id)
+
+    def repeats(
+        self,
+        collection: str,
+        *,
+        prefix: str = "",
+        after: str | None = None,
+        limit: int = 100,
+        payload: bool = False,
+    ) -> RepeatPage:
+        """Return repeats that the data owns, in the order of their ids' bytes.
+
+        Args:
+            collection: the name given to `Tsumugi.repeats`.
+            prefix: only ids that begin so.
+            after: only ids behind this one: `next` of the page before.
+            limit: how many at the most.
+            payload: tell what their runs are called with.
+
+        Raises:
+            UnknownSchedule: the code makes no such collection, and the ledger has none.
+        """
+        return repeats.page(
+            self.source, collection, prefix=prefix, after=after, limit=limit, payload=payload
+        )
 
     def bindings(self) -> Sequence[BindingView]:
         """Return the bindings, by name."""

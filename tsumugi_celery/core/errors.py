@@ -75,6 +75,14 @@ class UnknownSchedule(TsumugiError, KeyError):  # noqa: N818 - a public name, fi
         return f"no schedule is named {self.name!r} ({guess})"
 
 
+class UnknownCollection(UnknownSchedule):
+    """No repeats are kept under this name."""
+
+    def __str__(self) -> str:
+        guess = did_you_mean(self.near) or "tsumugi.repeats(name, binding=…) makes a collection"
+        return f"no repeats are named {self.name!r} ({guess})"
+
+
 class DispatchError(TsumugiError):
     """A job or Run could not be handed to the broker; the message holds the reason."""
 

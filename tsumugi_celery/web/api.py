@@ -43,6 +43,7 @@ def add_api(blueprint: Blueprint, options: Options) -> None:
         ("/api/occurrences/<tsumugi_name:occurrence_id>", "GET", api.occurrence),
         ("/api/occurrences/<tsumugi_name:occurrence_id>/cancel", "POST", api.cancel),
         ("/api/runs/<tsumugi_name:run_id>", "GET", api.run),
+        ("/api/repeats/<tsumugi_name:collection>", "GET", api.repeats),
         ("/api/bindings", "GET", api.bindings),
         ("/api/bindings/<tsumugi_name:name>/pause", "POST", api.pause_binding),
         ("/api/bindings/<tsumugi_name:name>/resume", "POST", api.resume_binding),
@@ -161,6 +162,18 @@ class _Api:
         """Return one Run with its tasks."""
         Params()
         return polled(self._control.run(run_id).to_dict())
+
+    def repeats(self, collection: str) -> Response:
+        """Return repeats that the data owns."""
+        given = Params("prefix", "after", "limit")
+        page = self._control.repeats(
+            collection,
+            prefix=given.part_of_id("prefix"),
+            after=given.part_of_id("after") or None,
+            limit=given.number("limit", PAGE, 1, LARGEST_PAGE),
+            payload=self._show_payloads,
+        )
+        return polled(page.to_dict())
 
     def bindings(self) -> Response:
         """Return the bindings."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flask import request
 
 from tsumugi_celery.core import states
+from tsumugi_celery.core.repeat import MAX_ID
 from tsumugi_celery.web import api
 from tsumugi_celery.web.answers import polled
 from tsumugi_celery.web.auth import BearerAuth
@@ -169,6 +170,20 @@ def _paths() -> dict[str, Any]:
                 "getRun", "One Run, with the tree of its tasks.", "Run", [identifier], (404,)
             )
         },
+        "/api/repeats/{name}": {
+            "get": _operation(
+                "listRepeats",
+                "Repeats that the data owns, in the order of their ids' bytes.",
+                "RepeatPage",
+                [
+                    _path("name", "of the collection"),
+                    _query("prefix", _part_of_id(), "only ids that begin so"),
+                    _query("after", _part_of_id(), "only ids behind this one"),
+                    _query("limit", _number(1, api.LARGEST_PAGE, api.PAGE), "how many"),
+                ],
+                (404,),
+            )
+        },
         "/api/bindings": {"get": _operation("listBindings", "The bindings.", "Bindings", [])},
         "/api/bindings/{name}/pause": {
             "post": _operation(
@@ -181,6 +196,10 @@ def _paths() -> dict[str, Any]:
             )
         },
     }
+
+
+def _part_of_id() -> dict[str, Any]:
+    return {**_text(), "maxLength": MAX_ID}
 
 
 def _operation(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
+from tsumugi_celery.core.repeat import MAX_ID
 from tsumugi_celery.core.shifts import LAST_MS
 from tsumugi_celery.core.wording import did_you_mean, nearest, shown
 from tsumugi_celery.web.errors import BadRequest
@@ -43,6 +44,13 @@ class Params:
         if value is not None and (len(value) > LONGEST or "\x00" in value):
             raise _wrong(name, value, f"a text of at most {LONGEST} characters")
         return value or None
+
+    def part_of_id(self, name: str) -> str:
+        """Return an id of a repeat, or the beginning of one; empty where it is left out."""
+        value = self._one(name) or ""
+        if len(value) > MAX_ID or "\x00" in value:
+            raise _wrong(name, value, f"a text of at most {MAX_ID} characters, without NUL")
+        return value
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         """Return an integer within bounds."""

@@ -8,7 +8,7 @@ from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from tsumugi_celery.control import runs, views
+from tsumugi_celery.control import repeats, runs, views
 from tsumugi_celery.core import states
 
 #: The views that answers are made of, by the name of their schema.
@@ -20,6 +20,8 @@ VIEWS: dict[str, type[views.View]] = {
     "OccurrencePage": views.OccurrencePage,
     "Attempt": views.AttemptView,
     "Binding": views.BindingView,
+    "Repeat": repeats.RepeatItem,
+    "RepeatPage": repeats.RepeatPage,
     "Run": runs.RunView,
     "Branch": runs.BranchView,
     "ComingTime": views.ComingTime,
@@ -29,7 +31,7 @@ _NAMES = {view: name for name, view in VIEWS.items()}
 _PLAIN = {str: "string", int: "integer", bool: "boolean"}
 _ENUMS: dict[str, tuple[str, ...]] = {
     "kind": ("job", "flow"),
-    "form": ("tsumugi", "celery"),
+    "form": ("tsumugi", "celery", "handler"),
     "overlap": ("skip", "overlap"),
     "state": states.STATES,
     "last_state": states.STATES,
