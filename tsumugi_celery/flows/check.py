@@ -38,7 +38,7 @@ def check_backend(app: Celery, flow: str, root: dict[str, Any]) -> None:
     """Check that the app's settings can carry the canvas.
 
     Raises:
-        DispatchError: the result backend cannot do chords, or no messages say what belongs to a Run.
+        DispatchError: the result backend cannot do chords, or no messages tell what is in a Run.
     """
     if app.conf.task_protocol == 1:
         raise DispatchError(
