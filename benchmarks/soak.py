@@ -27,14 +27,13 @@ import sqlalchemy as sa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.accounts import Account, account_for
 from tests.processes import Process, Project
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.rabbitmq import RabbitMQ
 from tests.servers.redis_server import Redis
 from tests.waiting import wait_for
-
-from benchmarks.accounts import Account, account_for
 
 PAIRS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "postgresql+redis": (PostgreSQL, Redis),

@@ -108,7 +108,7 @@ class Stage:
 
     def beat(self, role: str = "") -> Process:
         """Start a beat and wait until it is at work; `role` is ROLE in its environment."""
-        beat = self._as(role, lambda: self.project.beat())
+        beat = self._as(role, self.project.beat)
         beat.wait_log("beat: Starting...")
         return beat
 

@@ -57,7 +57,7 @@ def test_sqlite_locked_by_another_process(
     stage.write("""{"s": {"binding": "proj.job", "payload": [], "everyMs": 1000}}""")
     beat = stage.beat()
     stage.worker("-c", "1")
-    stage.wait(lambda: stage.runs(), what="at work")
+    stage.wait(stage.runs, what="at work")
     other = sqlite3.connect(sqlite_database.url.removeprefix("sqlite:///"), isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     beat.wait_log("The ledger is away", timeout=40)

@@ -130,7 +130,7 @@ def test_beat_that_outlives_its_guardian(
     stage.worker("-P", "threads")
     command = stage.project.command("beat", "-S", "tsumugi_celery.Scheduler", "--pidfile=")
     guardian = stage.project.start("guardian", "/bin/sh", "-c", '"$@" & wait', "sh", *command)
-    stage.wait(lambda: stage.rows(), what="the first beat at work")
+    stage.wait(stage.rows, what="the first beat at work")
     orphan = guardian.children()[0]
     os.kill(guardian.pid, signal.SIGKILL)
     stage.beat()
