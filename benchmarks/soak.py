@@ -6,7 +6,8 @@ way in, the database is frozen for 30 s; two thirds in, the broker is restarted.
 schedule is paused, what is under way may finish, and then each scheduled time of each schedule must
 have exactly one record, and each attempt must have started at most once.
 
-    MINUTES=10 make soak            or: python benchmarks/soak.py --minutes 10 --pair mariadb+rabbitmq
+    MINUTES=10 make soak
+    python benchmarks/soak.py --minutes 10 --pair mariadb+rabbitmq
 """
 
 import argparse

@@ -69,7 +69,7 @@ def test_a_folder_that_cannot_be_written_to(
     stage.wait(lambda: stage.schedule("fails").n_failure >= 2, what="failures recorded")
     folder.unlink()
     away.rename(folder)
-    # Celery's own worker ends when it cannot list the folder; whoever watches over it starts another.
+    # Celery's own worker ends when it cannot list the folder; its supervisor starts another.
     stage.worker("-c", "1")
     known = len(stage.runs())
     stage.wait(lambda: len(stage.runs()) >= known + 2, what="at work again")
