@@ -186,7 +186,7 @@ def runs_of_task(connection: Connection, task_id: str) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def running_on(connection: Connection, node_id: str) -> Sequence[Row[Any]]:
+def running_on(connection: Connection, node_id: str) -> Sequence[Row[str, str, int]]:
     """Return run_id, task_id and turn of what a worker is running."""
     query = select(t.c.run_id, t.c.task_id, t.c.turn)
     return connection.execute(

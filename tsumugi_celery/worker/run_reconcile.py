@@ -61,17 +61,17 @@ class RunReconciler:
             if now - since >= self._patience:
                 self._settle(rows[key])
 
-    def _settle(self, row: Row[tuple[str, str, int]]) -> None:
+    def _settle(self, row: Row[str, str, int]) -> None:
         done = self._state.app.AsyncResult(row.task_id).state == celery_states.SUCCESS
         change = partial(_end, row=row, done=done, now=self._state.clock.now())
         self._state.ledger.transact(change)
 
 
-def _key(row: Row[tuple[str, str, int]]) -> Key:
+def _key(row: Row[str, str, int]) -> Key:
     return row.run_id, row.task_id, row.turn
 
 
-def _end(connection: Connection, row: Row[tuple[str, str, int]], now: int, *, done: bool) -> None:
+def _end(connection: Connection, row: Row[str, str, int], now: int, *, done: bool) -> None:
     moved = run_tasks.end(
         connection,
         row.run_id,
