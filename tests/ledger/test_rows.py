@@ -299,3 +299,22 @@ def test_no_transaction_stays_open(ledger: Ledger):
     pool: Any = ledger.engine.pool
     assert pool.checkedout() == 0
     assert pool.checkedin() == 1
+
+
+def test_a_stretch_that_is_recorded_already_keeps_its_row_and_the_longer_end(ledger: Ledger):
+    def add(last: int, count: int) -> None:
+        long = Skipped(states.DELAY, NOW, last, count)
+        fresh = Skipped(states.PAUSE, NOW + 1, NOW + 1, 1)
+        with ledger.begin() as connection:
+            connection.execute(stretch.delete().where(stretch.c.cause == states.PAUSE))
+            stretches.add(connection, [(1, long), (1, fresh)], at=NOW)
+
+    for last, count in ((NOW + 2000, 3), (NOW + 5000, 6), (NOW + 1000, 2)):
+        add(last, count)
+    with ledger.read() as connection:
+        rows = connection.execute(select(stretch).order_by(stretch.c.first_at)).all()
+    assert [(row.last_at, row.cause) for row in rows] == [
+        (NOW + 5000, states.DELAY),
+        (NOW + 1, states.PAUSE),
+    ]
+    assert rows[0]._mapping["count"] == 6

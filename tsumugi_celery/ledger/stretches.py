@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, update
+from sqlalchemy.exc import IntegrityError
 
 from tsumugi_celery.ledger.schema import stretch as t
 
@@ -17,21 +18,52 @@ if TYPE_CHECKING:
 
 
 def add(connection: Connection, rows: Sequence[tuple[int, Skipped]], *, at: int) -> None:
-    """Record new stretches of (schedule id, times not executed); `at` is the present, epoch ms."""
-    if rows:
+    """Record new stretches of (schedule id, times not executed).
+
+    A stretch that is recorded already, as it may be after a clock was set back twice, keeps its
+    row: it is made as long as the longer one, since an error here would hold up every schedule.
+
+    Args:
+        connection: a transaction that writes.
+        rows: the stretches.
+        at: the present, epoch ms.
+    """
+    values = [_row(schedule_id, skipped, at) for schedule_id, skipped in rows]
+    if not values:
+        return
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(t), values)
+    except IntegrityError:
+        for row in values:
+            _add_one(connection, row)
+
+
+def _row(schedule_id: int, skipped: Skipped, at: int) -> dict[str, Any]:
+    return {
+        "schedule_id": schedule_id,
+        "first_at": skipped.first,
+        "cause": skipped.cause,
+        "last_at": skipped.last,
+        "count": skipped.count,
+        "recorded_at": at,
+    }
+
+
+def _add_one(connection: Connection, row: dict[str, Any]) -> None:
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(t), row)
+    except IntegrityError:
         connection.execute(
-            insert(t),
-            [
-                {
-                    "schedule_id": schedule_id,
-                    "first_at": skipped.first,
-                    "cause": skipped.cause,
-                    "last_at": skipped.last,
-                    "count": skipped.count,
-                    "recorded_at": at,
-                }
-                for schedule_id, skipped in rows
-            ],
+            update(t)
+            .where(
+                t.c.schedule_id == row["schedule_id"],
+                t.c.first_at == row["first_at"],
+                t.c.cause == row["cause"],
+                t.c.last_at < row["last_at"],
+            )
+            .values(last_at=row["last_at"], count=row["count"], recorded_at=row["recorded_at"])
         )
 
 
