@@ -124,6 +124,22 @@ def test_a_change_made_elsewhere_appears_without_a_flicker(page: Window, furnish
     assert page.run("return window.changes") == []
 
 
+def test_the_focus_stays_where_a_row_above_goes(window: Window, scene: Scene):
+    one = {"binding": TASK, "payload": {"x": 1}, "everyMs": HOUR}
+    scene.define({"first": one, "second": one})
+    scene.beat()
+    for name in ("first", "second"):
+        scene.tsumugi.pause(name)
+    with Served(mounted(scene, auth=unsafe_no_auth())) as server:
+        window.base = f"{server.address}/tsumugi/"
+        window.open("?show=paused")
+        button = window.in_row("second", "pause")
+        window.run("arguments[0].focus()", button)
+        scene.tsumugi.resume("first")
+        window.until(lambda: len(window.all("#rows > tr")) == 1, "one row")
+        assert window.run("return document.activeElement === arguments[0]", button)
+
+
 def test_polling_is_answered_with_304_where_nothing_changed(page: Window):
     page.browser.execute_cdp_cmd("Network.enable", {})
     page.open()

@@ -85,6 +85,30 @@ def test_an_auth_of_ones_own_refuses_or_redirects(furnished: Scene):
     assert (answer.status_code, answer.location) == (302, "/login")
 
 
+def test_a_login_page_in_front_is_a_signed_out_state(window: Window, furnished: Scene):
+    inside = [True]
+
+    def elsewhere(_asking: object) -> Any:
+        return inside[0] or redirect("https://login.example/?next=dashboard")
+
+    with Served(mounted(furnished, auth=elsewhere)) as server:
+        window.base = f"{server.address}/tsumugi/"
+        window.open()
+        window.row("nightly-report")
+        inside[0] = False
+        window.see("#sign-in", "Sign in to the application that shows this page")
+        window.gone("main")
+        inside[0] = True
+        window.click("#sign-in-again")
+        window.row("nightly-report")
+
+
+def test_the_bare_prefix_leads_to_the_list(furnished: Scene):
+    client = mounted(furnished, auth=unsafe_no_auth()).test_client()
+    answer = client.get("/tsumugi", follow_redirects=True)
+    assert "<title>Schedules" in answer.text
+
+
 def test_without_auth_nothing_is_there(furnished: Scene):
     client = mounted(furnished, auth=None).test_client()
     for path in ("", "schedule", "bindings", "ui/base.css", "ui/api.js"):

@@ -16,9 +16,10 @@ export function acts(button, said, work) {
     try {
       tell(said, "good", [await work()].flat());
     } catch (failure) {
-      if (failure.kind === "unauthorised") askToSignIn();
-      else if (!failure.kind) throw failure;
       tell(said, "bad", [failure.message]);
+      if (failure.kind === "unauthorised") askToSignIn();
+      // A mistake of this page: the browser's console has where.
+      else if (!failure.kind) throw failure;
     } finally {
       setAttribute(button, "aria-busy", null);
       await refresh();

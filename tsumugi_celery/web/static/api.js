@@ -52,6 +52,8 @@ async function ask(path, options) {
       ...options,
       headers,
       cache: "no-store",
+      // The interface never sends one elsewhere; a login page in front of it does.
+      redirect: "manual",
       credentials: "same-origin",
       signal: AbortSignal.timeout(PATIENCE),
     });
@@ -71,6 +73,9 @@ async function read(response) {
     throw new Failure("gone", "The answer of the server broke off.");
   }
   if (response.ok && isJson) return value;
+  if (response.type === "opaqueredirect") {
+    throw new Failure("unauthorised", "You are not signed in any more.");
+  }
   const message = value?.error?.message ?? `The server answered ${response.status}.`;
   throw new Failure(kindOf(response, isJson), message);
 }

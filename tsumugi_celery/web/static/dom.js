@@ -60,22 +60,30 @@ export class Rows {
   }
 
   update(items) {
-    const kept = new Map();
+    // First those that go: a row that is moved out of their way would lose the focus.
+    const keys = new Set(items.map(this.keyOf));
+    for (const [key, row] of this.rows) {
+      if (!keys.has(key)) this.#remove(key, row);
+    }
     let place = this.parent.firstElementChild;
     for (const item of items) {
       const key = this.keyOf(item);
       const row = this.rows.get(key) ?? this.create(item);
-      this.rows.delete(key);
-      kept.set(key, row);
-      if (row.element === place) place = this.#after(row);
-      else this.parent.insertBefore(row.element, place);
+      this.rows.set(key, row);
+      if (row.element === place) {
+        place = this.#after(row);
+      } else {
+        this.parent.insertBefore(row.element, place);
+        if (row.more) row.element.after(row.more);
+      }
       row.update(item);
     }
-    for (const row of this.rows.values()) {
-      row.more?.remove();
-      row.element.remove();
-    }
-    this.rows = kept;
+  }
+
+  #remove(key, row) {
+    row.more?.remove();
+    row.element.remove();
+    this.rows.delete(key);
   }
 
   /** A row may have opened details, an element that follows it. */

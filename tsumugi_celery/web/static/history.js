@@ -20,7 +20,8 @@ let poller = null;
 export function startHistory(name, zone, open) {
   Object.assign(view, { name, zone, open });
   rows = new Rows($("entries"), (entry) => entry.id ?? `${entry.cause}~${entry.scheduled_at}`, row);
-  poller = new Poller(path, use);
+  // A schedule that is gone is said by the page as a whole.
+  poller = new Poller(path, use, { unknown: () => {} });
   poller.now();
 }
 

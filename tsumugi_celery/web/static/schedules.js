@@ -110,9 +110,9 @@ function turn(offset) {
 function readAddress() {
   const query = new URLSearchParams(location.search);
   const offset = Number.parseInt(query.get("offset") ?? "0", 10);
-  const show = query.get("show") ?? "";
+  const chosen = query.get("show") ?? "";
   view.search = (query.get("search") ?? "").slice(0, 200);
-  view.show = show in SHOWN ? show : "";
+  view.show = Object.hasOwn(SHOWN, chosen) ? chosen : "";
   view.offset = Number.isSafeInteger(offset) && offset > 0 ? offset - (offset % PAGE) : 0;
   $("search").value = view.search;
   $("show").value = view.show;
