@@ -61,6 +61,7 @@ class Chores:
         self._next = [0.0] * len(self._every)
         self._sweep_at = cycle.clock.monotonic()
         self._offset: int | None = None
+        self._missed: dict[run_chores.Missed, float] = {}
 
     def run(self) -> None:
         """Do the chores whose time has come."""
@@ -161,7 +162,7 @@ class Chores:
     def find_lost(self) -> None:
         """Send again what the broker has lost."""
         self.cycle.send(find_lost(self.cycle, self.watch))
-        run_chores.find_lost_tasks(self.cycle, self.watch)
+        run_chores.find_lost_tasks(self.cycle, self.watch, self._missed)
 
     def look_after_runs(self) -> None:
         """Bring Runs to their end that no worker will."""

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tsumugi_celery.engine.cycle import Cycle
     from tsumugi_celery.engine.heartbeat import Watch
 
+    #: Run, task, and which of its messages.
+    Missed = tuple[str, str, int, int]
+
 log = logging.getLogger(__name__)
 
 #: How many rows are looked at in one go.
@@ -84,14 +87,23 @@ def reap_tasks(cycle: Cycle, watch: Watch) -> None:
             _fail(cycle, row, f"its worker {row.worker} vanished")
 
 
-def find_lost_tasks(cycle: Cycle, watch: Watch) -> None:
-    """Settle the tasks whose messages are gone from the broker."""
+def find_lost_tasks(cycle: Cycle, watch: Watch, missed: dict[Missed, float]) -> None:
+    """Settle the tasks whose messages are gone from the broker.
+
+    Args:
+        cycle: the beat.
+        watch: knows which workers live, and what they have.
+        missed: since when which message was found nowhere, by a clock in seconds. One that a worker
+            has just taken is in no queue, and not in the worker's last heartbeat either; so a
+            message must be missed for as long as a living worker may be silent.
+    """
     now = cycle.clock.now()
     after = int(cycle.settings.republish_after * 1000)
     with cycle.ledger.read() as connection:
         rows = runs.stale(connection, cycle.namespace, before=now - after, limit=BATCH)
         vanished = _vanished_at(connection, cycle, watch) if rows else None
     if not rows:
+        missed.clear()
         return
     empty = {queue: is_empty(cycle, queue) for queue in {row.queue for row in rows}}
     if not watch.live_workers:
@@ -99,6 +111,8 @@ def find_lost_tasks(cycle: Cycle, watch: Watch) -> None:
         return
     reserved = {each for info in watch.live_workers.values() for each in info.get("reserved", ())}
     hidden = _redelivery_ms(cycle)
+    before = dict(missed)
+    missed.clear()
     for row in rows:
         age = now - max(row.queued_at or 0, row.due_at or 0)
         # A worker that vanished may have had it: then it is out of sight until it comes back.
@@ -106,7 +120,11 @@ def find_lost_tasks(cycle: Cycle, watch: Watch) -> None:
         if row.task_id in reserved or (may_be_hidden and age < after + hidden):
             continue
         # Work piles up at times; whether a message is in a queue that is not empty, nobody can say.
-        if empty[row.queue] or age > GIVE_UP_MS:
+        if not empty[row.queue] and age <= GIVE_UP_MS:
+            continue
+        key, moment = (row.run_id, row.task_id, row.sent, row.turn), cycle.clock.monotonic()
+        missed[key] = before.get(key, moment)
+        if moment - missed[key] >= cycle.settings.presumed_gone:
             _fail(cycle, row, "its message is gone from the broker")
 
 
