@@ -32,7 +32,7 @@ def test_an_interval_has_a_stated_zone_and_a_paused_zone_its_own_offset(page: Wi
         "America/St_Johns GMT-03:30",
         "America/St_Johns GMT-02:30",
     }
-    assert page.in_row("newfoundland", "count").text.startswith("Paused since ")
+    assert page.in_row("newfoundland", "count").text.startswith("Paused since\n")
 
 
 def test_the_strip_has_signs_and_a_text(page: Window):

@@ -75,6 +75,24 @@ def test_a_run_shows_its_tree_and_is_cancelled(window: Window, scene: Scene):
         window.gone("[data-f=cancel]")
 
 
+def test_rest_answers_a_run_as_a_tree(scene: Scene):
+    run_id = begin(scene)
+    client = mounted(scene, auth=unsafe_no_auth()).test_client()
+    answer = client.get(f"/tsumugi/api/runs/{run_id}")
+    run = answer.get_json()
+    assert (run["id"], run["state"], run["known"], run["ended"]) == (run_id, "RUNNING", 6, 2)
+    (chain_of_all,) = run["tasks"]
+    assert (chain_of_all["shape"], chain_of_all["state"]) == ("chain", None)
+    first = chain_of_all["children"][0]
+    assert (first["role"], first["state"], first["worker"]) == ("step", "COMPLETED", "celery@w1")
+    again = client.get(
+        f"/tsumugi/api/runs/{run_id}", headers={"If-None-Match": answer.headers["ETag"]}
+    )
+    assert again.status_code == 304
+    missing = client.get("/tsumugi/api/runs/none")
+    assert (missing.status_code, missing.get_json()["error"]["code"]) == (404, "unknown_occurrence")
+
+
 def test_a_job_is_no_run(page: Window, furnished: Scene):
     identifier = furnished.tsumugi.get("nightly-report").last_job_id
     page.open(f"run?id={identifier}")

@@ -61,7 +61,7 @@ function showNext(f, schedule) {
   countTo(f.count, paused ? null : next);
   if (paused) {
     const since = schedule.paused_at && inZone(schedule.paused_at, schedule.time_zone).local;
-    setText(f.count, since ? `Paused since ${since.slice(4, -3)}` : "Paused");
+    setText(f.count, since ? `Paused since\n${since.slice(4, -3)}` : "Paused");
   } else if (next === null) {
     setText(f.count, schedule.registered_at === null ? "Waits for a beat to register it" : "None");
   }
@@ -70,7 +70,7 @@ function showNext(f, schedule) {
   show(f["next-zone"], next !== null);
   if (next === null) return;
   // The server's own reading: its zone data decide when the schedule runs.
-  setText(f.next, (paused ? "Not executed: " : "") + asTold(schedule.next_run_local));
+  setText(f.next, (paused ? "Not executed:\n" : "") + asTold(schedule.next_run_local));
   setAttribute(f.next, "datetime", iso(next));
   setAttribute(f.next, "title", here(next));
   setText(f["next-zone"], `${schedule.time_zone ?? "UTC"} ${schedule.utc_offset}`);

@@ -57,7 +57,7 @@ export function whyText(entry) {
 
 /** Return the times not executed by cause, such as "12 not executed: 10 overlap, 2 pause". */
 export function missedText(schedule) {
-  if (!schedule.skipped_count) return schedule.last_run_at ? "Every time was executed" : "";
+  if (!schedule.skipped_count) return schedule.last_run_at ? "No time was left out" : "";
   const parts = Object.entries(schedule.not_executed)
     .filter(([, count]) => count)
     .map(([cause, count]) => `${count.toLocaleString("en")} ${cause}`);
