@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from celery.result import denied_join_result
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from tsumugi_celery.engine.message import Outgoing
 
 log = logging.getLogger(__name__)
+
+#: How many messages a transport that can batch hands over at once: the first ones of many are not
+#: to wait until the last one is made (decision 0090).
+FLUSH = 100
 
 #: What an exception of the transport looks like, whatever the transport.
 _CONNECTION_ERRORS = (OperationalError, ConnectionError, TimeoutError, OSError)
@@ -51,24 +55,31 @@ class Sender:
         Returns:
             For each message None, or why it was not sent, certainly or possibly.
         """
-        connected = self._producer is not None
         # No result backend is asked to listen for results: beat waits for none, and one that is
         # away would hold up the send.
         with denied_join_result():
-            return self._send_all(messages, again=connected)
+            return self._send_all(messages)
 
-    def _send_all(self, messages: Sequence[Outgoing], *, again: bool) -> list[Exception | None]:
-        outcome, broken = self._attempt(messages)
-        if broken is not None and again:
-            log.info(
-                "The broker connection is replaced: %s",
-                reason(broken),
-                extra={"action": "broker.reconnect"},
-            )
-            outcome, broken = self._attempt(messages)
-        if broken is not None:
-            return [broken if each is None else each for each in outcome]
-        return outcome
+    def _send_all(self, messages: Sequence[Outgoing]) -> list[Exception | None]:
+        outcomes: list[Exception | None] = []
+        replaced = False
+        for start in range(0, len(messages), FLUSH):
+            part = messages[start : start + FLUSH]
+            again = self._producer is not None and not replaced
+            outcome, broken = self._attempt(part)
+            if broken is not None and again:
+                log.info(
+                    "The broker connection is replaced: %s",
+                    reason(broken),
+                    extra={"action": "broker.reconnect"},
+                )
+                replaced = True
+                outcome, broken = self._attempt(part)
+            outcomes += [broken if each is None else each for each in outcome]
+            if broken is not None:
+                # It is away: what is left does not wait for it as well.
+                return outcomes + [broken] * (len(messages) - len(outcomes))
+        return outcomes
 
     def close(self) -> None:
         """Close the connection; the next send opens another."""
@@ -83,7 +94,7 @@ class Sender:
         outcome: list[Exception | None] = [None] * len(messages)
         try:
             producer = self._ready()
-            with producer.batch(max_size=len(messages) * 2 + 1):
+            with _batch(producer, len(messages) * 2 + 1):
                 for index, message in enumerate(messages):
                     try:
                         self._send(message, producer)
@@ -112,6 +123,7 @@ class Sender:
                 max_retries=1, interval_start=0, timeout=self.timeout
             )
             self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
+            _declare_once(self._producer)
         return cast("Producer", self._producer)
 
     def _is_broken(self, error: Exception) -> bool:
@@ -121,6 +133,32 @@ class Sender:
         if connection is None:
             return False
         return isinstance(error, (*connection.connection_errors, *connection.channel_errors))
+
+
+def _declare_once(producer: Producer) -> None:
+    """Have a producer remember what it has declared.
+
+    kombu remembers it too, but copies and binds the queue for each message before it looks.
+    """
+    declare = producer.maybe_declare
+    known: dict[int, Any] = {}
+
+    def once(entity: Any, *args: Any, **kwargs: Any) -> Any:
+        # By identity, and kept, so that no other queue can get the same number.
+        if known.get(id(entity)) is entity:
+            return False
+        done = declare(entity, *args, **kwargs)
+        if entity and entity.can_cache_declaration:
+            known[id(entity)] = entity
+        return done
+
+    producer.maybe_declare = once
+
+
+def _batch(producer: Producer, size: int) -> AbstractContextManager[object]:
+    """Return a batch; before kombu 5.7 messages leave one by one (decision 0100)."""
+    make = getattr(producer, "batch", None)
+    return nullcontext() if make is None else cast("AbstractContextManager[object]", make(size))
 
 
 def bounded_options(app: Celery, url: object, timeout: float) -> dict[str, Any]:

@@ -106,9 +106,10 @@ class Dispatcher:
         """Hand claims to the broker; what became of each is kept for `settle`."""
         outcomes: list[Outcome] = []
         messages: list[tuple[Claim, Outgoing]] = []
+        url = str(self.ledger)
         for claim, args, kwargs in ready:
             try:
-                messages.append((claim, self._outgoing(claim, args, kwargs)))
+                messages.append((claim, self._outgoing(claim, args, kwargs, url)))
             except Exception as exc:  # noqa: BLE001 - arguments that cannot be serialized fail alone
                 outcomes.append(self._failed(claim, exc))
         if messages:
@@ -150,14 +151,16 @@ class Dispatcher:
         """Close the broker connection."""
         self.sender.close()
 
-    def _outgoing(self, claim: Claim, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outgoing:
+    def _outgoing(
+        self, claim: Claim, args: tuple[Any, ...], kwargs: dict[str, Any], ledger_url: str
+    ) -> Outgoing:
         definition = claim.definition
         if definition.kind == "flow":
             return self.runs.outgoing(claim, args)
         fields = header(
             definition,
             ledger_id=self.ledger.id,
-            ledger_url=str(self.ledger),
+            ledger_url=ledger_url,
             namespace=self.namespace,
             schedule=definition.name,
             scheduled_at=claim.scheduled_at,
