@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from celery import Celery
 
+    from tsumugi_celery.control.runs import RunView
     from tsumugi_celery.control.views import (
         BindingView,
         ComingTime,
@@ -127,6 +128,14 @@ class Tsumugi:
             LedgerError: the ledger cannot be used.
         """
         return self._control.occurrence(occurrence_id)
+
+    def run(self, run_id: str) -> RunView:
+        """Return a Run with the tree of its tasks.
+
+        Raises:
+            UnknownOccurrence: no Run has this id.
+        """
+        return self.control.run(run_id)
 
     def cancel(self, occurrence_id: str) -> OccurrenceView:
         """Cancel an occurrence: at once before it has started; a running one is terminated.

@@ -103,8 +103,20 @@ def next_command(
 
 @click.command()
 @click.argument("name")
-@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only these.")
-@click.option("--cause", "causes", multiple=True, type=click.Choice(CAUSES), help="Only these.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(STATES),
+    help="Only this state; may be repeated.",
+)
+@click.option(
+    "--cause",
+    "causes",
+    multiple=True,
+    type=click.Choice(CAUSES),
+    help="Only this cause; may be repeated.",
+)
 @click.option("--since", help="From this time on.")
 @click.option("--until", help="Up to this time.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, help="How many (20).")
