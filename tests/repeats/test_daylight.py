@@ -64,8 +64,10 @@ def test_a_night_without_and_a_night_with_an_hour_twice(make_world, name):
 def test_missing_quarter_hours_fall_on_one_minute():
     """C249a: four missing quarter hours are one run, then the usual ones."""
     clock = repeat_clock("*/15 2 * * *", "America/Los_Angeles")
-    at, found = ms("2026-03-08T09:00:00Z"), []
+    at: int | None = ms("2026-03-08T09:00:00Z")
+    found = []
     for _ in range(3):
+        assert at is not None
         at = clock.next_after(at)
         assert at is not None
         found.append(iso(at))
@@ -75,8 +77,10 @@ def test_missing_quarter_hours_fall_on_one_minute():
 def test_a_doubled_time_runs_once():
     """C249b: the first of the two."""
     clock = repeat_clock("30 1 * * *", "America/Chicago")
-    at, found = ms("2026-10-31T12:00:00Z"), []
+    at: int | None = ms("2026-10-31T12:00:00Z")
+    found = []
     for _ in range(3):
+        assert at is not None
         at = clock.next_after(at)
         assert at is not None
         found.append(iso(at))

@@ -28,12 +28,12 @@ SOURCE = """
 
 
 @pytest.mark.e2e
-def test_set_while_beat_runs_and_a_handler(project, filesystem_broker, sqlite_database):
+def test_set_while_beat_runs_and_a_handler(project, redis_broker, sqlite_database):
     """C189: a repeat that is set while beat runs needs no restart of it."""
     from celery import Celery
 
     url = sqlite_database.url
-    project.write(SOURCE.format(settings=filesystem_broker.settings, url=url))
+    project.write(SOURCE.format(settings=redis_broker.settings, url=url))
     worker = project.worker()
     beat = project.beat()
     beat.wait_log("New schedules")
@@ -49,5 +49,10 @@ def test_set_while_beat_runs_and_a_handler(project, filesystem_broker, sqlite_da
     )
     probes.set(name, {"url": "https://example.org"}, every="1h")
     worker.wait_log("probed https://example.org", 90)
-    wait_for(lambda: probes.get(name).last_job_id is not None, 30, what="the run in the ledger")
+
+    def in_the_ledger():
+        view = probes.get(name)
+        return view is not None and view.last_job_id is not None
+
+    wait_for(in_the_ledger, 30, what="the run in the ledger")
     assert beat.running

@@ -38,6 +38,7 @@ def test_set_while_beat_runs_needs_no_restart(world, probes):
 
 def test_the_same_set_at_twenty_starts_is_one_repeat(world):
     """C253: one repeat; the last set wins."""
+    probes = world.tsumugi.repeats("probes", binding="proj.probe")
     for number in range(20):
         probes = world.new_process().repeats("probes", binding="proj.probe")
         probes.set("one", {"number": number}, every="30s")
