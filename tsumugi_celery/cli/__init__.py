@@ -9,8 +9,10 @@ from __future__ import annotations
 import click
 
 from tsumugi_celery.cli.diff import diff
+from tsumugi_celery.cli.import_command import import_command
 from tsumugi_celery.cli.inspect import history, list_command, next_command, show, why
 from tsumugi_celery.cli.repeats import repeats
+from tsumugi_celery.cli.run import run
 from tsumugi_celery.cli.serve import web
 from tsumugi_celery.cli.setup import check, migrate
 from tsumugi_celery.cli.steer import bindings, cancel, pause, resume, trigger
@@ -26,6 +28,7 @@ for _command in (
     show,
     next_command,
     history,
+    run,
     why,
     pause,
     resume,
@@ -34,6 +37,7 @@ for _command in (
     bindings,
     repeats,
     diff,
+    import_command,
     check,
     migrate,
     web,
