@@ -26,7 +26,8 @@ MAY_IMPORT = {
     "control": BELOW_ENGINE | {"engine", "flows"},
     "flows": BELOW_ENGINE,  # decision 0070
     "repeats": BELOW_ENGINE | {"engine"},
-    **dict.fromkeys(FACES, BELOW_FACES | FACES),
+    "importing": BELOW_ENGINE | {"control"},
+    **dict.fromkeys(FACES, BELOW_FACES | FACES | {"importing"}),
 }
 
 # Rooms that are kept free of the world outside: what else they may import.

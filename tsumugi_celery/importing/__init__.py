@@ -1,0 +1,1 @@
+"""Reading the schedules of other beats, and writing them as definitions of this package."""
