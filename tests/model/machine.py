@@ -79,7 +79,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(given=deploys)
     def begin(self, given: dict[str, Any]) -> None:
-        self._deploy({"a": TIMES[0]} | given)
+        self._deploy({"a": TIMES[0] | {"overlap": "skip"}} | given)
         self.world.start_worker()
 
     @precondition(lambda self: len(self.world.beats) < 3)
@@ -248,6 +248,7 @@ class Machine(RuleBasedStateMachine):
             assert (row.active, row.paused) == (known.active, known.paused)
             assert row.next_at == known.next_at, (name, row.next_at, known.next_at)
         self._skip_never_overlaps()
+        self._what_runs_is_shown(ledger)
         self.sound = True
 
     def _nothing_starts_twice(self) -> None:
@@ -262,6 +263,13 @@ class Machine(RuleBasedStateMachine):
                 assert row.state == self.final[row.id], (row.id, row.state, self.final[row.id])
             elif row.state in states.FINISHED:
                 self.final[row.id] = row.state
+
+    def _what_runs_is_shown(self, ledger: Snapshot) -> None:
+        rows = {row.id: row for row in ledger.occurrences}
+        for each in self.world.running:
+            row = rows[each.message.id]
+            if each.node.id not in self.world.suspects:
+                assert (row.state, row.attempt) == (states.RUNNING, each.attempt), row.id
 
     def _skip_never_overlaps(self) -> None:
         by_schedule: dict[str, list[str]] = {}
