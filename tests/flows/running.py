@@ -19,21 +19,10 @@ ENDED = ("COMPLETED", "FAILED", "CANCELLED", "NOT_EXECUTED", "STALLED")
 
 SOURCE = '''
 import os, signal, time, uuid
-from kombu.transport import filesystem
-from kombu.utils.json import dumps
 from celery import Celery, chain, chord, group, signature
 from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 from tsumugi_celery import define_tsumugi
 
-
-def put(self, queue, payload, **kwargs):
-    """As kombu does, but in one step: it opens the file first, and a fast reader finds nothing."""
-    name = f"{{time.monotonic_ns():020}}_{{uuid.uuid4()}}.{{queue}}.msg"
-    hidden = os.path.join(self.data_folder_out, "." + name + ".part")
-    with open(hidden, "w") as file: file.write(dumps(payload))
-    os.rename(hidden, os.path.join(self.data_folder_out, name))
-
-filesystem.Channel._put = put
 
 app = Celery("proj")
 app.conf.update({settings!r})

@@ -10,6 +10,7 @@ from celery.result import denied_join_result
 from kombu.exceptions import OperationalError
 
 from tsumugi_celery.core.reasons import reason
+from tsumugi_celery.engine.whole_files import write_whole_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,6 +114,7 @@ class Sender:
 
     def _ready(self) -> Producer:
         if self._producer is None:
+            write_whole_files(self.app)
             self._connection = self.app.connection_for_write(
                 connect_timeout=self.timeout,
                 transport_options=bounded_options(

@@ -15,6 +15,7 @@ from tsumugi_celery.app import is_defined, state_of
 from tsumugi_celery.core.errors import TsumugiError
 from tsumugi_celery.engine.heartbeat import WORKER, Heart
 from tsumugi_celery.engine.queues import add_queues
+from tsumugi_celery.engine.whole_files import write_whole_files
 from tsumugi_celery.worker import events, inventory, pools, retry
 from tsumugi_celery.worker.guard import header_of, run_guarded
 from tsumugi_celery.worker.identity import here
@@ -37,6 +38,7 @@ _hearts: list[Heart] = []
 
 def install(app: Celery) -> None:
     """Wrap all tasks that the app has by now; those that are wrapped already stay as they are."""
+    write_whole_files(app)
     for task in app.tasks.values():
         if getattr(task.run, _MARK, False) is False:
             _wrap(task)
