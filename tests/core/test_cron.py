@@ -134,7 +134,9 @@ def test_what_is_not_five_fields(text: str, hint: str) -> None:
     assert (caught.value.field, caught.value.hint) == ("expression", hint)
 
 
-@pytest.mark.parametrize("value", [None, 5, 1.5, True, b"* * * * *", ["*"] * 5, object()], ids=ids)
+@pytest.mark.parametrize(
+    "value", [None, 5, 1.5, True, b"* * * * *", ["*"] * 5, object()], ids=lambda v: type(v).__name__
+)
 def test_what_is_not_text(value: object) -> None:
     with pytest.raises(CronError, match=f"not as {type(value).__name__}"):
         parse_cron(value)
