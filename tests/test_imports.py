@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / PACKAGE
 # A room may import from itself and from the rooms named here. A new room needs a line.
 BELOW_ENGINE = {"core", "definitions", "ledger"}
 BELOW_FACES = BELOW_ENGINE | {"engine", "control", "flows", "repeats"}
-FACES = {"__init__", "app", "beat", "cli", "handle", "local", "testing", "web", "worker"}
+FACES = {"__init__", "app", "beat", "cli", "handle", "local", "testing", "typing", "web", "worker"}
 MAY_IMPORT = {
     "core": set(),
     "definitions": {"core"},

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         OccurrenceView,
         ScheduleView,
     )
+    from tsumugi_celery.typing import BindingDefinition, Schedules
 
 
 class Tsumugi:
@@ -38,12 +39,14 @@ class Tsumugi:
     def __init__(self, state: AppState) -> None:
         """Hold the state; nothing is connected."""
         self._state = state
+        # The state refers to its app weakly; who holds a handle holds the app.
+        self._app = state.app
         self._control = Control(state)
 
     @property
     def app(self) -> Celery:
         """The Celery app."""
-        return self._state.app
+        return self._app
 
     @property
     def control(self) -> Control:
@@ -279,8 +282,8 @@ class Tsumugi:
 def define_tsumugi(
     app: Celery,
     *,
-    schedules: Mapping[str, Any] | None = None,
-    bindings: Mapping[str, Any] | None = None,
+    schedules: Schedules | Mapping[str, Mapping[str, Any]] | None = None,
+    bindings: Mapping[str, BindingDefinition | Mapping[str, Any]] | None = None,
     flows: Mapping[str, Callable[[Any], Any]] | None = None,
     database_url: str | None = None,
 ) -> Tsumugi:
@@ -291,7 +294,8 @@ def define_tsumugi(
 
     Args:
         app: the Celery app.
-        schedules: name -> definition, Tsumugi-style or in Celery's own form.
+        schedules: name -> definition, Tsumugi-style or in Celery's own form; typed in
+            `tsumugi_celery.typing`.
         bindings: name -> task, queue, shards, policy and default job options.
         flows: name -> function that builds a canvas from its input.
         database_url: where the ledger is kept; in place of the setting `tsumugi_database_url`.

@@ -51,6 +51,8 @@ class Repeats:
     def __init__(self, state: State, definition: Definition) -> None:
         """Hold both; nothing is connected."""
         self._state = state
+        # The state refers to its app weakly; who holds the repeats holds the app.
+        self._app = state.app
         self._definition = definition
         self._rows: Rows | None = None
         self._opened = False
