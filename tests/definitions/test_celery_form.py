@@ -212,8 +212,12 @@ def test_arguments_that_cannot_be_sent():
 
 
 def test_c081_a_crontab_that_never_occurs():
-    with pytest.raises(ValueError, match="never occurs"):
-        crontab(day_of_month=31, month_of_year=4)
+    try:
+        never = crontab(day_of_month=31, month_of_year=4)
+    except ValueError:  # since Celery 5.7, which sees it itself
+        never = crontab(day_of_month=31, month_of_year="4,5")
+        never.month_of_year = {4}
+    assert "such a day" in only_problem({**CELERY, "schedule": never}).hint
     assert only_problem({**CELERY, "schedule": crontab(minute=[])}).key == "schedule"
     assert only_problem({**CELERY, "schedule": crontab(day_of_week=[])}).key == "schedule"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from celery.schedules import crontab, schedule, solar
 
+from tsumugi_celery.core.cron import occurs
 from tsumugi_celery.core.timing import Timing, wall_clock
 from tsumugi_celery.core.upcoming import MAX_EVERY_MS
 from tsumugi_celery.core.wording import shown
@@ -145,10 +146,17 @@ def _read_object(value: Any, app: Any, report: Report) -> When | None:
             return None
         if not value.relative and behaves_as(type(value), schedule):
             return Every(every_ms)
-    # Celery has seen to it that one of the months has one of the days, but not to empty fields.
-    if isinstance(value, crontab) and not all(sets_of(crontab_fields(value))):
-        report.add("schedule", value, "a crontab that occurs", "one of its fields has no values")
-        return None
+    if isinstance(value, crontab):
+        fields = crontab_fields(value)
+        if not all(sets_of(fields)):
+            hint = "one of its fields has no values"
+            report.add("schedule", value, "a crontab that occurs", hint)
+            return None
+        # Celery itself looks at this since 5.7.
+        if not occurs(fields):
+            hint = "none of its months has such a day"
+            report.add("schedule", value, "a crontab that occurs", hint)
+            return None
     return CeleryWhen(value, app)
 
 
