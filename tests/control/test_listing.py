@@ -108,6 +108,50 @@ def test_filters(small_stage: Stage):
     assert names(failing=False, kind="job", paused=False) == ["Nightly_Clean"]
 
 
+def test_a_search_knows_no_case_in_any_script_and_no_wildcards(stage: Stage):
+    names = ["Größe", "ÉTÉ", "ete", "50%_off", "a/b\\c", "İstanbul", "Ωmega", "plain"]
+    definitions = {name: {"task": "proj.add", "schedule": 60.0} for name in names}
+    tsumugi = stage.define(definitions)
+
+    def found(search: str) -> list[str]:
+        return [each.name for each in tsumugi.list(search=search)]
+
+    for registered in (False, True):
+        if registered:
+            stage.beat()
+        assert found("GRÖSSE") == ["Größe"]
+        assert found("été") == ["ÉTÉ"]
+        assert found("ETE") == ["ete"]
+        assert found("%_") == ["50%_off"]
+        assert found("B\\C") == ["a/b\\c"]
+        assert found("ωMEGA") == ["Ωmega"]
+        assert found("PLAIN proj.A") == ["plain"]
+        assert found("plainproj") == []
+        assert found("pl%n") == found("nothing\x00") == found("\ud800") == []
+        assert found("  ") == sorted(names)
+
+
+def test_pages_where_only_some_have_been_registered(stage: Stage):
+    names = [f"{letter}{number}" for letter in "acbd" for number in range(4)]
+    everything = {name: job(everyMs=MINUTE) for name in names}
+    stage.define({name: everything[name] for name in names if name[1] in "02" or name[0] == "a"})
+    stage.beat()
+    stage.close()
+    tsumugi = stage.define(everything)
+    for limit in (1, 3, 5, 20):
+        for offset in range(18):
+            page = tsumugi.control.list(limit=limit, offset=offset)
+            expected = sorted(names)[offset : offset + limit]
+            assert [each.name for each in page.schedules] == expected, (limit, offset)
+            assert page.total == len(names)
+    # One more is registered meanwhile, by a call for it.
+    tsumugi.pause("b1")
+    page = tsumugi.control.list(paused=True)
+    assert [each.name for each in page.schedules] == ["b1"]
+    assert [each.name for each in tsumugi.list(limit=4, offset=4)] == ["b0", "b1", "b2", "b3"]
+    assert tsumugi.control.list(paused=False, search="B").total == 3
+
+
 def test_a_removed_schedule_is_not_listed_and_its_job_is_left_alone(stage: Stage):
     """C184: no further run; not among the defined schedules; its queued job is left alone."""
     definitions = {name: job(everyMs=MINUTE) for name in ("a", "b", "c")}

@@ -55,7 +55,8 @@ class Scene(Stage):
             query = select(schedule).where(schedule.c.name == name)
             row = dict(connection.execute(query).one()._mapping)
             del row["id"]
-            rows = [row | {"name": f"{name}-{number + 1:05}"} for number in range(count)]
+            names = [f"{name}-{number + 1:05}" for number in range(count)]
+            rows = [row | {"name": each, "search_text": each} for each in names]
             connection.execute(insert(schedule), rows)
 
     def occur(self, name: str, at: int, state: str = "COMPLETED", **values: Any) -> str:

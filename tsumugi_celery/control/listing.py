@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
@@ -10,11 +12,12 @@ from tsumugi_celery.control.recent import recent_of
 from tsumugi_celery.control.times import local, offset, timing_of, zone_of
 from tsumugi_celery.control.views import SchedulePage, ScheduleView
 from tsumugi_celery.core import states
-from tsumugi_celery.ledger import schedules
+from tsumugi_celery.ledger import listed, schedules
+from tsumugi_celery.ledger.listed import Filter
 from tsumugi_celery.ledger.schema import occurrence as o
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -35,26 +38,53 @@ def page(
     recent: int = 0,
 ) -> SchedulePage:
     """Return a part of the list, ordered by name; see `Control.list`."""
-    matches = _matcher(search, paused=paused, kind=kind, failing=failing)
+    wanted = Filter(search, paused, kind, failing)
     with source.read() as connection:
-        found: dict[str, Row[Any] | None] = {
-            row.name: row for row in schedules.active_index(connection, source.namespace)
-        }
-        missing = [name for name in source.defined if name not in found]
-        if missing:
-            # Either no beat has registered them yet, or they were removed by newer code.
-            rows = schedules.of_namespace(connection, source.namespace)
-            found |= {name: None for name in missing if name not in rows}
-        names = sorted(
+        counted = listed.count(connection, source.namespace, wanted)
+        # Either no beat has registered them yet, or none of this ledger will.
+        waiting = [
             name
-            for name, row in found.items()
-            if (matches(row) if row is not None else matches(_as_row(source.defined[name])))
-        )
-        wanted = names[offset:] if limit is None else names[offset : offset + limit]
-        ids = [row.id for name in wanted if (row := found[name]) is not None]
+            for name in source.unregistered(connection, counted.rows)
+            if wanted.takes(name, (each := source.defined[name]).target, each.kind)
+        ]
+        cut = _cut(source, connection, wanted, waiting, limit, offset)
+        ids = [row for _, row in cut if row is not None]
         views = {each.name: each for each in views_of(source, connection, ids, recent=recent)}
-    listed = [views[name] if name in views else unregistered(source, name) for name in wanted]
-    return SchedulePage(tuple(listed), len(names), limit, offset)
+    shown = [
+        views.get(name) or unregistered(source, name)
+        for name, row in cut
+        if name in views or row is None
+    ]
+    return SchedulePage(tuple(shown), counted.matching + len(waiting), limit, offset)
+
+
+def _cut(  # noqa: PLR0917 - a step of `page`
+    source: Source,
+    connection: Connection,
+    wanted: Filter,
+    waiting: Sequence[str],
+    limit: int | None,
+    offset: int,
+) -> list[tuple[str, int | None]]:
+    """Return name and row number of a part of the list; None for those that have no row.
+
+    Of what comes before the part, at most all of `waiting` have no row, so the rows are read from
+    that many earlier on.
+    """
+    first = max(0, offset - len(waiting))
+    rows = listed.page(
+        connection,
+        source.namespace,
+        wanted,
+        limit=None if limit is None else offset + limit - first,
+        offset=first,
+    )
+    # Those without a row that come before all that was read.
+    before = bisect(waiting, rows[0][0]) if rows and first else 0
+    both: list[tuple[str, int | None]] = [*rows, *((name, None) for name in waiting[before:])]
+    both.sort(key=itemgetter(0))
+    start = offset - first - before
+    return both[start:] if limit is None else both[start : start + limit]
 
 
 def one(source: Source, connection: Connection, name: str, *, recent: int = 0) -> ScheduleView:
@@ -194,33 +224,3 @@ def _unfinished(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
         )
         found |= {row.schedule_id: row.number for row in connection.execute(query)}
     return found
-
-
-class _AsRow:
-    """A definition that is not registered yet, in the eyes of a filter."""
-
-    paused = False
-    last_error_at = None
-
-    def __init__(self, definition: Definition) -> None:
-        self.name, self.target, self.kind = definition.name, definition.target, definition.kind
-
-
-_as_row = _AsRow
-
-
-def _matcher(
-    search: str | None, *, paused: bool | None, kind: str | None, failing: bool | None
-) -> Callable[[Any], bool]:
-    words = (search or "").casefold().split()
-
-    def matches(row: Any) -> bool:
-        text = f"{row.name} {row.target}".casefold()
-        return (
-            all(word in text for word in words)
-            and (paused is None or row.paused == paused)
-            and (kind is None or row.kind == kind)
-            and (failing is None or (row.last_error_at is not None) == failing)
-        )
-
-    return matches

@@ -64,6 +64,7 @@ class Source:
         """Remember the state; nothing is read or connected."""
         self.state = state
         self._opened = False
+        self._unregistered: tuple[object, tuple[str, ...]] = (None, ())
 
     @property
     def app(self) -> Celery:
@@ -134,7 +135,7 @@ class Source:
 
     def unknown(self, connection: Connection, name: str) -> UnknownSchedule:
         """Return the error that names what is spelled alike."""
-        known = {row.name for row in schedules.active_index(connection, self.namespace)}
+        known = schedules.active_names(connection, self.namespace)
         return UnknownSchedule(name, sorted(known | set(self.defined)))
 
     def row(self, connection: Connection, name: str, *, lock: bool = False) -> Row | None:  # type: ignore[type-arg]
@@ -151,6 +152,24 @@ class Source:
         if found is None and name in self.defined:
             return None
         raise self.unknown(connection, name)
+
+    def unregistered(self, connection: Connection, seen: object) -> tuple[str, ...]:
+        """Return the names defined here that have no row in the ledger, in order.
+
+        All names are read only where rows came or went since the last call.
+
+        Args:
+            connection: any connection.
+            seen: a value that changes when rows come or go.
+        """
+        before, names = self._unregistered
+        defined = self.defined
+        now = (seen, len(defined))
+        if before != now:
+            known = schedules.names(connection, self.namespace)
+            names = tuple(sorted(name for name in defined if name not in known))
+            self._unregistered = (now, names)
+        return names
 
     def _open(self) -> Ledger:
         ledger = self.state.ledger

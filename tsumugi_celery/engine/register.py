@@ -13,6 +13,7 @@ from tsumugi_celery.core.repeat import REPEAT_FORMS
 from tsumugi_celery.core.timing import Interval, Rule, Timing, WallClock
 from tsumugi_celery.core.zones import load_zone
 from tsumugi_celery.ledger import occurrences, schedules, stretches
+from tsumugi_celery.ledger.listed import search_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -130,6 +131,7 @@ def _described(plan: Plan) -> dict[str, Any]:
         "cron": definition.cron,
         "time_zone": definition.time_zone,
         "schedule_text": definition.schedule_text,
+        "search_text": search_text(definition.name, definition.target),
         "overlap": definition.overlap,
         "options": plan.options_text,
         "fingerprint": definition.fingerprint,

@@ -44,16 +44,12 @@ def find(
     return connection.execute(query).one_or_none()
 
 
-def active_index(connection: Connection, namespace: str) -> Sequence[Row[Any]]:
-    """Return what a list is filtered by, of all defined schedules that code owns.
-
-    Columns: id, name, target, kind, paused, last_error_at.
-    """
-    columns = [t.c.id, t.c.name, t.c.target, t.c.kind, t.c.paused, t.c.last_error_at]
-    query = select(*columns).where(
+def active_names(connection: Connection, namespace: str) -> frozenset[str]:
+    """Return the names of the schedules that code owns and still defines."""
+    query = select(t.c.name).where(
         t.c.namespace == namespace, t.c.collection == "", t.c.active.is_(True)
     )
-    return connection.execute(query).all()
+    return frozenset(connection.execute(query).scalars())
 
 
 def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Row[Any]]:

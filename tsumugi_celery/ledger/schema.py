@@ -18,7 +18,7 @@ from sqlalchemy import (
     true,
 )
 
-from tsumugi_celery.ledger.types import Key, LongText, Millis, RowId
+from tsumugi_celery.ledger.types import ExactText, Key, LongText, Millis, RowId
 
 metadata = MetaData()
 _OPTIONS: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4"}
@@ -46,6 +46,8 @@ schedule = Table(
     Column("cron", Text),
     Column("time_zone", String(64)),
     Column("schedule_text", Text, nullable=False),
+    # Name and target without case, for the search of the list (decision 0110); NULL for repeats.
+    Column("search_text", ExactText),
     Column("overlap", String(8), nullable=False),
     Column("options", LongText),
     Column("payload", LongText),

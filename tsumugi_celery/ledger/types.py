@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Integer, String, Text
-from sqlalchemy.dialects.mysql import LONGTEXT, VARBINARY
+from sqlalchemy.dialects.mysql import LONGBLOB, LONGTEXT, VARBINARY
 from sqlalchemy.types import TypeDecorator
 
 if TYPE_CHECKING:
@@ -46,10 +46,40 @@ class Key(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
         """Encode for dialects that store bytes."""
-        if value is not None and dialect.name in {"mysql", "mariadb"}:
-            return value.encode()
-        return value
+        return _encoded(value, dialect)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002 - str or bytes
         """Decode what was stored as bytes."""
-        return value.decode() if isinstance(value, bytes) else value
+        return _decoded(value)
+
+
+class ExactText(TypeDecorator[str]):
+    """Text without a practical limit that is compared byte by byte, as `Key` is."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Choose the column type of the dialect."""
+        if dialect.name in {"mysql", "mariadb"}:
+            return dialect.type_descriptor(LONGBLOB())
+        collation = "C" if dialect.name == "postgresql" else None
+        return dialect.type_descriptor(Text(collation=collation))
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
+        """Encode for dialects that store bytes."""
+        return _encoded(value, dialect)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002 - str or bytes
+        """Decode what was stored as bytes."""
+        return _decoded(value)
+
+
+def _encoded(value: str | None, dialect: Dialect) -> Any:
+    if value is not None and dialect.name in {"mysql", "mariadb"}:
+        return value.encode()
+    return value
+
+
+def _decoded(value: Any) -> str | None:
+    return value.decode() if isinstance(value, bytes) else value

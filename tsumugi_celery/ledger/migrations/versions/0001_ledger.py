@@ -210,6 +210,7 @@ def upgrade() -> None:
         sa.Column("cron", sa.Text(), nullable=True),
         sa.Column("time_zone", sa.String(64), nullable=True),
         sa.Column("schedule_text", sa.Text(), nullable=False),
+        sa.Column("search_text", types.ExactText(), nullable=True),
         sa.Column("overlap", sa.String(8), nullable=False),
         sa.Column(
             "options",
