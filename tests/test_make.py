@@ -37,3 +37,9 @@ def test_every_lint_exception_has_its_reason():
     exceptions = re.findall(r'^    "[A-Z]+\d*",.*$', text, re.MULTILINE)
     assert len(exceptions) > 10
     assert [line for line in exceptions if not re.search(r"# \w.{6,}", line)] == []
+
+
+def test_the_extra_for_redis_is_celerys_own():
+    """The client alone is not enough: kombu's Redis transport imports more than it."""
+    text = (ROOT / "pyproject.toml").read_text()
+    assert re.search(r'^redis = \["celery\[redis\]', text, re.MULTILINE)
