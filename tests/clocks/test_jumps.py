@@ -151,3 +151,26 @@ def test_c116_a_day_ahead_and_back(drive):
     now = driver.world.clock.now()
     for each in minutes:
         assert now < driver.world.schedule(f"m{each}").next_at <= now + each * MINUTE
+
+
+def test_a_clock_a_year_ahead_does_not_age_all_of_history(drive):
+    driver = drive("2026-03-02T00:00:10Z")
+    driver.start(BOTH)
+    driver.run(2 * HOUR)
+    before = {row.id for row in driver.world.occurrences("every")}
+    driver.world.clock.jump(YEAR)
+    driver.run(30 * MINUTE)
+    assert before <= {row.id for row in driver.world.occurrences("every")}
+    driver.world.clock.jump(-YEAR)
+    driver.run(3 * HOUR)
+    assert before <= {row.id for row in driver.world.occurrences("every")}
+
+
+def test_history_that_is_old_by_a_steady_clock_goes(drive):
+    driver = drive("2026-03-02T00:00:10Z")
+    driver.start(BOTH)
+    driver.run(2 * HOUR)
+    before = {row.id for row in driver.world.occurrences("every")}
+    driver.world.clock.jump(YEAR)
+    driver.run(3 * HOUR)
+    assert not before & {row.id for row in driver.world.occurrences("every")}

@@ -211,6 +211,7 @@ class Chores:
                 (offset - self._offset) / 1000,
                 extra={"action": "clock.jumped"},
             )
+            self._sweep_at = clock.monotonic() + retention.AFTER_JUMP
             self.cycle.look_again()
             self.mend()
         self._offset = offset

@@ -24,6 +24,8 @@ BATCH = 200
 BUSY, IDLE = 0.5, 60.0
 #: A sweep waits while a schedule is due within this many ms, for at most so many seconds.
 CALM, PATIENCE = 300, 30.0
+#: Seconds without a sweep after the clock was set: a wrong clock must not age all of history.
+AFTER_JUMP = 3600.0
 #: How long beats and workers that are gone are remembered.
 NODES_MS = DAY_MS
 
