@@ -105,7 +105,7 @@ def views_of(
 ) -> list[ScheduleView]:
     """Return the schedules of these rows."""
     rows = schedules.by_ids(connection, ids)
-    last = _last_states(connection, list(rows.values()))
+    last = last_states(connection, list(rows.values()))
     unfinished = _unfinished(connection, ids)
     outcomes = recent_of(connection, ids, recent) if recent else {}
     defined, now = source.defined, source.now()
@@ -195,7 +195,7 @@ def _next(row: Row[Any], definition: Definition | None, now: int) -> int | None:
         return coming
 
 
-def _last_states(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, str]:
+def last_states(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, str]:
     """Return the state of the last execution, by schedule."""
     at = {row.id: row.last_run_at for row in rows}
     ids = [each for row in rows for each in (row.last_job_id, row.last_run_id) if each is not None]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from tsumugi_celery.control.repeats import RepeatPage
+    from tsumugi_celery.control.repeats import CollectionItem, RepeatItem, RepeatPage
     from tsumugi_celery.control.runs import RunView
     from tsumugi_celery.control.source import State
     from tsumugi_celery.control.views import (
@@ -178,6 +178,10 @@ class Control:
         """
         return cancel(self.source, occurrence_id)
 
+    def collections(self) -> Sequence[CollectionItem]:
+        """Return the collections of repeats that are made here or have a repeat set, by name."""
+        return repeats.collections(self.source)
+
     def repeats(
         self,
         collection: str,
@@ -202,6 +206,30 @@ class Control:
         return repeats.page(
             self.source, collection, prefix=prefix, after=after, limit=limit, payload=payload
         )
+
+    def pause_repeat(self, collection: str, id: str) -> RepeatItem:  # noqa: A002 - the contract's word
+        """Let a repeat rest; a run under way finishes. Idempotent.
+
+        Raises:
+            UnknownRepeat: no repeat of this collection has this id.
+        """
+        return repeats.change(self.source, collection, id, "pause")
+
+    def resume_repeat(self, collection: str, id: str) -> RepeatItem:  # noqa: A002 - the contract's word
+        """Let a repeat run again, from its first time after now. Idempotent.
+
+        Raises:
+            UnknownRepeat: no repeat of this collection has this id.
+        """
+        return repeats.change(self.source, collection, id, "resume")
+
+    def cancel_repeat(self, collection: str, id: str) -> RepeatItem:  # noqa: A002 - the contract's word
+        """End a repeat and return it as it was; a run under way finishes.
+
+        Raises:
+            UnknownRepeat: no repeat of this collection has this id.
+        """
+        return repeats.change(self.source, collection, id, "cancel")
 
     def bindings(self) -> Sequence[BindingView]:
         """Return the bindings, by name."""

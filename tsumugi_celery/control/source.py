@@ -103,6 +103,14 @@ class Source:
             return {}
 
     @property
+    def repeats(self) -> Mapping[str, Definition]:
+        """The collections of repeats of this process; none where its definitions are wrong."""
+        try:
+            return self.definitions.repeats
+        except DefinitionError:
+            return {}
+
+    @property
     def bindings(self) -> dict[str, Binding]:
         """The bindings of this process: declared, or a task's own."""
         try:

@@ -83,6 +83,23 @@ class UnknownCollection(UnknownSchedule):
         return f"no repeats are named {self.name!r} ({guess})"
 
 
+class UnknownRepeat(TsumugiError, KeyError):  # noqa: N818 - in line with UnknownSchedule
+    """No repeat of a collection has this id, or it was cancelled.
+
+    Attributes:
+        collection: The name of the repeats.
+        id: The id asked for.
+    """
+
+    def __init__(self, collection: str, id: str) -> None:  # noqa: A002 - the word that users know it by
+        self.collection = collection
+        self.id = id
+        super().__init__(collection, id)
+
+    def __str__(self) -> str:
+        return f"no repeat of {self.collection!r} has the id {self.id!r} (list() shows those set)"
+
+
 class DispatchError(TsumugiError):
     """A job or Run could not be handed to the broker; the message holds the reason."""
 

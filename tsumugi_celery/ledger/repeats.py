@@ -171,6 +171,25 @@ def page(
     return connection.execute(query.order_by(t.c.name).limit(limit)).all()
 
 
+def collections(connection: Connection, namespace: str) -> list[str]:
+    """Return the names of the collections that have a repeat set, in order.
+
+    Each is one step down an index, however many repeats it holds.
+    """
+    found: list[str] = []
+    name: str | None = ""
+    while name is not None:
+        following = select(func.min(t.c.collection)).where(
+            t.c.namespace == namespace, t.c.collection > name
+        )
+        name = connection.execute(following).scalar()
+        if name is not None:
+            query = select(t.c.id).where(_set(namespace, name)).limit(1)
+            if connection.execute(query).first() is not None:
+                found.append(name)
+    return found
+
+
 def count(connection: Connection, namespace: str, collection: str, *, prefix: str = "") -> int:
     """Return how many repeats are set."""
     query = select(func.count()).select_from(t).where(_set(namespace, collection), _begins(prefix))

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from tsumugi_celery.core.errors import DefinitionError, LedgerAway, LedgerError, Problem
 from tsumugi_celery.core.options import whole
 from tsumugi_celery.core.reasons import reason
-from tsumugi_celery.core.repeat import NotAccepted, check_id, repeat_timing
+from tsumugi_celery.core.repeat import NotAccepted, check_id
 from tsumugi_celery.core.wording import shown
 from tsumugi_celery.definitions.tasks import find_task
-from tsumugi_celery.ledger import repeats
+from tsumugi_celery.ledger import repeat_changes, repeats
 from tsumugi_celery.repeats.payload import Payloads
 from tsumugi_celery.repeats.rows import Rows
 from tsumugi_celery.repeats.views import RepeatView, view_of
@@ -182,38 +182,25 @@ class Repeats:
 
     def cancel(self, id: str, *, connection: Connection | Session | None = None) -> bool:  # noqa: A002
         """End a repeat; a run under way finishes. Return whether there was one."""
-        gone = {"active": False, "next_at": None, "paused": False, "paused_at": None}
         return _is_id(id) and self._write(
-            connection,
-            lambda open_: repeats.change(open_, self._namespace, self.name, id, **gone),
+            connection, lambda open_: repeat_changes.cancel(open_, self._namespace, self.name, id)
         )
 
     def pause(self, id: str, *, connection: Connection | Session | None = None) -> bool:  # noqa: A002
         """Let a repeat rest; a run under way finishes. Return whether there is one."""
-
-        def work(open_: Connection) -> bool:
-            row = repeats.find(open_, self._namespace, self.name, id, lock=True)
-            if row is not None and not row.paused:
-                at = self._state.clock.now()
-                values = {"paused": True, "paused_at": at, "next_at": None}
-                repeats.change(open_, self._namespace, self.name, id, **values)
-            return row is not None
-
-        return _is_id(id) and self._write(connection, work)
+        now = self._state.clock.now()
+        return _is_id(id) and self._write(
+            connection,
+            lambda open_: repeat_changes.pause(open_, self._namespace, self.name, id, now=now),
+        )
 
     def resume(self, id: str, *, connection: Connection | Session | None = None) -> bool:  # noqa: A002
         """Let a repeat run again, from its first time after now. Return whether there is one."""
-
-        def work(open_: Connection) -> bool:
-            row = repeats.find(open_, self._namespace, self.name, id, lock=True)
-            if row is not None and row.paused:
-                timing = repeat_timing(row.cron, row.time_zone, row.every_ms, row.first_at)
-                following = timing.next_after(max(self._state.clock.now(), row.accounted_until))
-                values = {"paused": False, "paused_at": None, "next_at": following}
-                repeats.change(open_, self._namespace, self.name, id, **values)
-            return row is not None
-
-        return _is_id(id) and self._write(connection, work)
+        now = self._state.clock.now()
+        return _is_id(id) and self._write(
+            connection,
+            lambda open_: repeat_changes.resume(open_, self._namespace, self.name, id, now=now),
+        )
 
     @property
     def _namespace(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tsumugi_celery.core import states
-from tsumugi_celery.core.errors import UnknownOccurrence, UnknownSchedule
+from tsumugi_celery.core.errors import UnknownCollection, UnknownOccurrence, UnknownSchedule
 from tsumugi_celery.web.answers import answer, polled
 from tsumugi_celery.web.errors import BadRequest, MethodNotAllowed
 from tsumugi_celery.web.params import Params
@@ -25,12 +25,14 @@ HISTORY, LARGEST_HISTORY = 50, 500
 MOST_RECENT = 50
 MOST_OFFSET = 10_000_000
 ACTIONS = ("pause", "resume", "trigger")
+REPEAT_ACTIONS = ("pause", "resume", "cancel")
 
 
 def add_api(blueprint: Blueprint, options: Options) -> None:
     """Add the routes to a blueprint."""
     api = _Api(options)
     name = "/api/schedules/<tsumugi_name:name>"
+    repeats = "/api/repeats/<tsumugi_name:collection>"
     for rule, method, view in (
         ("/api/schedules", "GET", api.schedules),
         (name, "GET", api.schedule),
@@ -43,7 +45,12 @@ def add_api(blueprint: Blueprint, options: Options) -> None:
         ("/api/occurrences/<tsumugi_name:occurrence_id>", "GET", api.occurrence),
         ("/api/occurrences/<tsumugi_name:occurrence_id>/cancel", "POST", api.cancel),
         ("/api/runs/<tsumugi_name:run_id>", "GET", api.run),
-        ("/api/repeats/<tsumugi_name:collection>", "GET", api.repeats),
+        ("/api/repeats", "GET", api.collections),
+        (repeats, "GET", api.repeats),
+        # The id is a parameter, not a part of the address (decision 0111).
+        (f"{repeats}/pause", "POST", api.pause_repeat),
+        (f"{repeats}/resume", "POST", api.resume_repeat),
+        (f"{repeats}/cancel", "POST", api.cancel_repeat),
         ("/api/bindings", "GET", api.bindings),
         ("/api/bindings/<tsumugi_name:name>/pause", "POST", api.pause_binding),
         ("/api/bindings/<tsumugi_name:name>/resume", "POST", api.resume_binding),
@@ -163,17 +170,39 @@ class _Api:
         Params()
         return polled(self._control.run(run_id).to_dict())
 
+    def collections(self) -> Response:
+        """Return the collections of repeats."""
+        Params()
+        listed = [each.to_dict() for each in self._control.collections()]
+        return polled({"collections": listed})
+
     def repeats(self, collection: str) -> Response:
         """Return repeats that the data owns."""
         given = Params("prefix", "after", "limit")
-        page = self._control.repeats(
-            collection,
-            prefix=given.part_of_id("prefix"),
-            after=given.part_of_id("after") or None,
-            limit=given.number("limit", PAGE, 1, LARGEST_PAGE),
-            payload=self._show_payloads,
-        )
+        try:
+            page = self._control.repeats(
+                collection,
+                prefix=given.part_of_id("prefix"),
+                after=given.part_of_id("after") or None,
+                limit=given.number("limit", PAGE, 1, LARGEST_PAGE),
+                payload=self._show_payloads,
+            )
+        except UnknownCollection:
+            _demand_post(collection, REPEAT_ACTIONS)
+            raise
         return polled(page.to_dict())
+
+    def pause_repeat(self, collection: str) -> Response:
+        """Pause one repeat."""
+        return answer(self._control.pause_repeat(collection, Params("id").id("id")).to_dict())
+
+    def resume_repeat(self, collection: str) -> Response:
+        """Resume one repeat."""
+        return answer(self._control.resume_repeat(collection, Params("id").id("id")).to_dict())
+
+    def cancel_repeat(self, collection: str) -> Response:
+        """Cancel one repeat."""
+        return answer(self._control.cancel_repeat(collection, Params("id").id("id")).to_dict())
 
     def bindings(self) -> Response:
         """Return the bindings."""

@@ -17,6 +17,7 @@ from tsumugi_celery.core.errors import (
     TsumugiError,
     UnknownBinding,
     UnknownOccurrence,
+    UnknownRepeat,
     UnknownSchedule,
 )
 from tsumugi_celery.web.answers import answer
@@ -33,6 +34,7 @@ CODES: tuple[tuple[type[TsumugiError], int, str], ...] = (
     (UnknownSchedule, 404, "unknown_schedule"),
     (UnknownOccurrence, 404, "unknown_occurrence"),
     (UnknownBinding, 404, "unknown_binding"),
+    (UnknownRepeat, 404, "unknown_repeat"),
     (NotDefinedHere, 409, "not_defined_here"),
     (AlreadyFinished, 409, "already_finished"),
     (DispatchError, 502, "dispatch_failed"),

@@ -170,6 +170,28 @@ def _paths() -> dict[str, Any]:
                 "getRun", "One Run, with the tree of its tasks.", "Run", [identifier], (404,)
             )
         },
+        "/api/repeats": {
+            "get": _operation("listCollections", "The collections of repeats.", "Collections", [])
+        },
+        **{
+            f"/api/repeats/{{name}}/{action}": {
+                "post": _operation(
+                    f"{action}Repeat",
+                    summary,
+                    "Repeat",
+                    [
+                        _path("name", "of the collection"),
+                        _query("id", _id(), "of the repeat", required=True),
+                    ],
+                    (404,),
+                )
+            }
+            for action, summary in (
+                ("pause", "Let one repeat rest. Idempotent."),
+                ("resume", "Let it run again, from its first time after now. Idempotent."),
+                ("cancel", "End it; a run under way finishes. The repeat as it was."),
+            )
+        },
         "/api/repeats/{name}": {
             "get": _operation(
                 "listRepeats",
@@ -200,6 +222,10 @@ def _paths() -> dict[str, Any]:
 
 def _part_of_id() -> dict[str, Any]:
     return {**_text(), "maxLength": MAX_ID}
+
+
+def _id() -> dict[str, Any]:
+    return {**_part_of_id(), "minLength": 1}
 
 
 def _operation(

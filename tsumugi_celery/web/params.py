@@ -52,6 +52,17 @@ class Params:
             raise _wrong(name, value, f"a text of at most {MAX_ID} characters, without NUL")
         return value
 
+    def id(self, name: str) -> str:
+        """Return an id of a repeat, which must be given.
+
+        Raises:
+            BadRequest: it is left out, empty or too long.
+        """
+        value = self.part_of_id(name)
+        if not value:
+            raise BadRequest(f"{name}: missing; accepted: the id of a repeat")
+        return value
+
     def number(self, name: str, default: int, least: int, most: int) -> int:
         """Return an integer within bounds."""
         value = self._one(name)

@@ -22,6 +22,7 @@ VIEWS: dict[str, type[views.View]] = {
     "Binding": views.BindingView,
     "Repeat": repeats.RepeatItem,
     "RepeatPage": repeats.RepeatPage,
+    "Collection": repeats.CollectionItem,
     "Run": runs.RunView,
     "Branch": runs.BranchView,
     "ComingTime": views.ComingTime,
@@ -47,6 +48,7 @@ def schemas() -> dict[str, Any]:
     """Return the schemas of all answers, by name."""
     made: dict[str, Any] = {name: _object(view) for name, view in VIEWS.items()}
     made["Upcoming"] = _listed("upcoming", "ComingTime")
+    made["Collections"] = _listed("collections", "Collection")
     made["Bindings"] = _listed("bindings", "Binding")
     made["Triggered"] = {
         "type": "object",
