@@ -71,3 +71,19 @@ def test_rest_reference():
         last = re.sub(r"\{.*?\}", "<", path).rstrip("/").rpartition("/")[2]
         if "session" not in path:
             assert last in told, path
+
+
+def test_metrics_reference(tmp_path: Path):
+    pytest.importorskip("prometheus_client")
+    from tests.control.stage import Stage
+    from tsumugi_celery.control.metrics import measure
+    from tsumugi_celery.web.metrics import families
+
+    stage = Stage(f"sqlite:///{tmp_path}/ledger.sqlite3")
+    tsumugi = stage.define({})
+    tsumugi._state.ledger.open()
+    text = (DOCS / "metrics.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", text, re.MULTILINE))
+    made = {each.name: each.type for each in families(measure(tsumugi.control.source))}
+    assert {name.removesuffix("_total"): kind for name, kind in told.items()} == made
+    stage.close()

@@ -51,8 +51,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     pytest.importorskip("build")
     folder = tmp_path_factory.mktemp("dist")
     source = tmp_path_factory.mktemp("source") / "tree"
-    # A copy of what git tracks: what lies about here must not be in a release.
-    listed = run("git", "ls-files", "-z", cwd=ROOT)
+    # What git ignores must not be in a release, whatever lies about here.
+    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {each for each in shipped if not each.startswith("tsumugi_celery/")} == set()
-    # Others may be at work in the folder while this runs: what the wheel lacks must be untracked.
+
     assert shipped <= there
 
 

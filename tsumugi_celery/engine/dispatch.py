@@ -83,11 +83,6 @@ class Dispatcher:
         self.runs = RunStarter(app, ledger, namespace, node_id, clock)
         self._unsettled: list[Outcome] = []
 
-    @property
-    def unsettled(self) -> int:
-        """How many outcomes the ledger has not taken yet."""
-        return len(self._unsettled)
-
     def in_hand(self) -> set[str]:
         """Return the ids of the claims whose outcome the ledger has not taken yet."""
         return {each.claim.occurrence_id for each in self._unsettled}

@@ -1,52 +1,21 @@
-"""Breaking off a Run: by hand, or at its deadline."""
+"""Ending the tasks of a Run that was broken off by hand, or at its deadline."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
 
-from tsumugi_celery.core import states
 from tsumugi_celery.core.reasons import reason
-from tsumugi_celery.flows.end import break_off
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from celery import Celery
 
-    from tsumugi_celery.ledger.ledger import Ledger
-
 log = logging.getLogger(__name__)
 
 #: How long connecting to the broker may take, seconds.
 TIMEOUT = 4.0
-
-
-def cancel_run(
-    app: Celery, ledger: Ledger, run_id: str, *, now: int, why: str = "cancelled"
-) -> bool:
-    """End a Run as CANCELLED: unstarted tasks never start, running ones are terminated.
-
-    Args:
-        app: the Celery app.
-        ledger: the ledger.
-        run_id: the Run.
-        now: epoch ms.
-        why: the reason that is recorded.
-
-    Returns:
-        False if the Run had ended before; its tasks are left alone then.
-
-    Raises:
-        DBAPIError: the ledger is away.
-    """
-    running = ledger.transact(
-        lambda connection: break_off(connection, run_id, states.CANCELLED, why, now)
-    )
-    if running is None:
-        return False
-    terminate(app, running)
-    return True
 
 
 def terminate(app: Celery, task_ids: Sequence[str], timeout: float = TIMEOUT) -> None:
