@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.exc import ArgumentError, DisconnectionError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool
 
 from tsumugi_celery.core.errors import LedgerError
@@ -23,6 +26,8 @@ CONNECT_TIMEOUT = 3
 #: How long a statement or a network read may take before the connection is given up, seconds.
 #: Less than `tsumugi_presumed_gone`, so that a worker is back before it is taken for gone.
 READ_TIMEOUT = 10
+#: A connection that was used this recently is taken to be alive, seconds.
+RESTED = 1.0
 
 ALIASES = {"mariadb": "mysql", "postgres": "postgresql"}
 SUPPORTED = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
@@ -62,8 +67,13 @@ def read_url(text: object) -> URL:
     return url
 
 
-def make_engine(url: URL) -> Engine:
+def make_engine(url: URL, *, autocommit: bool = False) -> Engine:
     """Return an engine for the URL; nothing is connected yet.
+
+    Args:
+        url: from `read_url`.
+        autocommit: each statement is a transaction, on connections that are always so: switching
+            them, asking whether they live and rolling back cost a round trip each (decision 0091).
 
     Raises:
         LedgerError: the driver is not installed.
@@ -100,6 +110,8 @@ def make_engine(url: URL) -> Engine:
         }
     if backend != "sqlite":
         options |= {"pool_size": 5, "max_overflow": 10, "pool_timeout": 10}
+    if autocommit:
+        options |= _autocommit_options()
     try:
         engine = create_engine(url, **options)
     except (ModuleNotFoundError, NoSuchModuleError) as exc:
@@ -113,6 +125,8 @@ def make_engine(url: URL) -> Engine:
         _set_up_sqlite(engine)
     elif engine.dialect.driver == "psycopg":
         _bound_psycopg(engine)
+    if autocommit:
+        _set_up_autocommit(engine)
     return engine
 
 
@@ -182,3 +196,49 @@ def _bound_psycopg(engine: Engine) -> None:
     @event.listens_for(engine, "do_connect")
     def _connect(_dialect: object, _record: object, args: Any, kwargs: Any) -> BoundedConnection:
         return BoundedConnection.connect(*args, **kwargs)
+
+
+def _autocommit_options() -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "isolation_level": "AUTOCOMMIT",
+        "pool_pre_ping": False,
+        "pool_reset_on_return": None,
+    }
+    if "skip_autocommit_rollback" in signature(DefaultDialect.__init__).parameters:
+        options["skip_autocommit_rollback"] = True  # SQLAlchemy 2.0.43 and newer
+    return options
+
+
+def _set_up_autocommit(engine: Engine) -> None:
+    """Ask a connection whether it lives only if it was not used just now.
+
+    One that breaks in between fails its statement, as one that breaks during it does.
+    """
+    dialect = engine.dialect
+
+    @event.listens_for(engine, "checkin")
+    def _rest(_connection: object, record: Any) -> None:
+        record.info["rests_since"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _ask(connection: Any, record: Any, _proxy: object) -> None:
+        since = record.info.get("rests_since")
+        if since is None or time.monotonic() - since < RESTED:
+            return
+        try:
+            dialect.do_ping(connection)
+        except dialect.loaded_dbapi.Error as exc:
+            if not dialect.is_disconnect(exc, connection, None):
+                raise
+            raise DisconnectionError from exc
+
+    if dialect.name == "mysql":
+        _read_committed(engine)
+
+
+def _read_committed(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def _connect(connection: DBAPIConnection, _record: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        cursor.close()

@@ -37,7 +37,7 @@ class Ledger:
     def __init__(self, url: object) -> None:
         """Read the URL; nothing is connected yet."""
         self.url = connect.read_url(url)
-        self._engine: Engine | None = None
+        self._engines: dict[bool, Engine] = {}
         self._pid = 0
         self._id: str | None = None
         self._inherited: list[Engine] = []
@@ -66,25 +66,31 @@ class Ledger:
     @property
     def engine(self) -> Engine:
         """The engine of this process: a forked child must not use its parent's connections."""
-        if self._engine is None or self._pid != os.getpid():
+        return self._engine_of(autocommit=False)
+
+    def _engine_of(self, *, autocommit: bool) -> Engine:
+        engine = self._engines.get(autocommit)
+        if engine is None or self._pid != os.getpid():
             with self._lock:
-                if self._engine is not None and self._pid != os.getpid():
+                if self._pid != os.getpid():
                     # Kept, since collecting the parent's connections would close them.
-                    self._inherited.append(self._engine)
-                    self._engine = None
-                if self._engine is None:
-                    self._engine = connect.make_engine(self.url)
+                    self._inherited += self._engines.values()
+                    self._engines = {}
                     self._pid = os.getpid()
-        return self._engine
+                engine = self._engines.get(autocommit)
+                if engine is None:
+                    engine = connect.make_engine(self.url, autocommit=autocommit)
+                    self._engines[autocommit] = engine
+        return engine
 
     def close(self) -> None:
         """Give back all connections; the next use opens new ones."""
-        if self._engine is not None:
-            if self._pid == os.getpid():
-                self._engine.dispose()
-            else:
-                self._inherited.append(self._engine)
-            self._engine = None
+        engines, self._engines = self._engines, {}
+        if self._pid == os.getpid():
+            for engine in engines.values():
+                engine.dispose()
+        else:
+            self._inherited += engines.values()
 
     def open(self) -> None:
         """Make the tables in an empty database, or check that their version is this package's.
@@ -124,11 +130,14 @@ class Ledger:
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
         """Open a connection on which each statement is a transaction: one round trip each."""
-        with (
-            self.in_use(),
-            self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
-        ):
-            yield connection
+        with self.in_use():
+            if self.dialect == "sqlite":
+                # A file is locked by process, and switching costs nothing: one engine for all.
+                made = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            else:
+                made = self._engine_of(autocommit=True).connect()
+            with made as connection:
+                yield connection
 
     def transact(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in a transaction; repeat it when it loses against another one.
@@ -139,9 +148,24 @@ class Ledger:
         Raises:
             DBAPIError: the database is away, or the transaction lost again and again.
         """
+        return self._repeated(self.begin, work)
+
+    def once(self, work: Callable[[Connection], T]) -> T:
+        """Run `work`, which makes one statement; repeat it when it loses against another one.
+
+        Raises:
+            DBAPIError: the database is away, or the statement lost again and again.
+        """
+        return self._repeated(self.autocommit, work)
+
+    def _repeated(
+        self,
+        opened: Callable[[], AbstractContextManager[Connection]],
+        work: Callable[[Connection], T],
+    ) -> T:
         for remaining in range(REPEATS, -1, -1):
             try:
-                with self.begin() as connection:
+                with opened() as connection:
                     return work(connection)
             except DBAPIError as exc:
                 if not (remaining and lost(exc)):

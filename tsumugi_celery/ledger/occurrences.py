@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, case, func, insert, select, update
@@ -14,7 +15,7 @@ from tsumugi_celery.ledger.schema import schedule
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row, Update
 
 
 def insert_or_lose(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -147,3 +148,51 @@ def move(
         condition &= where
     result = connection.execute(update(t).where(condition).values(state=state, **values))
     return bool(result.rowcount)
+
+
+def finish(
+    connection: Connection,
+    occurrence_id: str,
+    attempt: int,
+    state: str,
+    *,
+    ended_at: int,
+    error: str | None,
+) -> bool:
+    """Compare-and-set: end an occurrence whose attempt is running.
+
+    Args:
+        connection: any connection.
+        occurrence_id: the id.
+        attempt: the number of the attempt.
+        state: one of `states.FINISHED` that may follow RUNNING.
+        ended_at: epoch ms.
+        error: why it failed; None where it did not.
+
+    Returns:
+        Whether it was ended; False when it runs no more, or another attempt of it does.
+    """
+    values = {
+        "p_id": occurrence_id,
+        "p_attempt": attempt,
+        "p_state": state,
+        "p_ended": ended_at,
+        "p_error": error,
+    }
+    return bool(connection.execute(_finishing(), values).rowcount)
+
+
+@cache
+def _finishing() -> Update:
+    # Made once: every job needs it, and making it costs more than running it.
+    return (
+        update(t)
+        .where(
+            t.c.id == bindparam("p_id"),
+            t.c.state == states.RUNNING,
+            t.c.attempt == bindparam("p_attempt"),
+        )
+        .values(
+            state=bindparam("p_state"), ended_at=bindparam("p_ended"), error=bindparam("p_error")
+        )
+    )

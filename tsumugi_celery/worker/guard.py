@@ -7,10 +7,11 @@ import mmap
 import os
 import time
 import zlib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from celery.exceptions import Ignore
-from sqlalchemy import exists, or_, select, update
+from sqlalchemy import bindparam, exists, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from tsumugi_celery.app import state_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from celery import Task
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection, Update
 
     from tsumugi_celery.app import AppState
 
@@ -107,11 +108,30 @@ def _enter(
     most = header.get("max_attempts")
     if most is None:
         most = ENDLESS if task.max_retries is None else task.max_retries + 1
-    paused = exists().where(
-        binding.c.namespace == t.c.namespace,
-        binding.c.name == t.c.binding,
-        binding.c.paused.is_(True),
-    )
+    values = {
+        "p_id": request.id,
+        "p_attempt": attempt,
+        "p_most": most,
+        "p_now": now,
+        "p_worker": here.hostname or request.hostname,
+        "p_node": here.node_id,
+        "p_pid": os.getpid(),
+    }
+    statement = _winning() if not tried else _winning_again(attempt, tried)
+    with state.ledger.autocommit() as connection:
+        if connection.execute(statement, values).rowcount:
+            setattr(request, NOTE, Note(state, request.id, attempt, now, header))
+            return None
+        return _why_not(connection, request.id, attempt, now)
+
+
+@cache
+def _winning() -> Update:
+    """Return the statement of nearly every start: made once, since making it costs most of it."""
+    return _win(_new())
+
+
+def _winning_again(attempt: int, tried: Sequence[tuple[Any, ...]]) -> Update:
     unheard = [
         (t.c.state == states.RUNNING)
         & (t.c.attempt == attempt)
@@ -119,27 +139,36 @@ def _enter(
         & (t.c.started_at == at)
         for node, at in tried
     ]
-    new = t.c.state.in_(states.UNFINISHED) & (t.c.attempt < attempt)
-    statement = (
+    return _win(or_(_new(), *unheard))
+
+
+def _new() -> ColumnElement[bool]:
+    # Not IN, which SQLAlchemy spells out for each execution.
+    unfinished = or_(*(t.c.state == each for each in sorted(states.UNFINISHED)))
+    return unfinished & (t.c.attempt < bindparam("p_attempt"))
+
+
+def _win(allowed: ColumnElement[bool]) -> Update:
+    paused = exists().where(
+        binding.c.namespace == t.c.namespace,
+        binding.c.name == t.c.binding,
+        binding.c.paused.is_(True),
+    )
+    return (
         update(t)
-        .where(t.c.id == request.id, or_(new, *unheard), ~paused)
+        .where(t.c.id == bindparam("p_id"), allowed, ~paused)
         .values(
             state=states.RUNNING,
-            attempt=attempt,
-            max_attempts=most,
-            started_at=now,
-            worker=here.hostname or request.hostname,
-            node_id=here.node_id,
-            pid=os.getpid(),
+            attempt=bindparam("p_attempt"),
+            max_attempts=bindparam("p_most"),
+            started_at=bindparam("p_now"),
+            worker=bindparam("p_worker"),
+            node_id=bindparam("p_node"),
+            pid=bindparam("p_pid"),
             wait=None,
             due_at=None,
         )
     )
-    with state.ledger.autocommit() as connection:
-        if connection.execute(statement).rowcount:
-            setattr(request, NOTE, Note(state, request.id, attempt, now, header))
-            return None
-        return _why_not(connection, request.id, attempt, now)
 
 
 def _why_not(connection: Connection, identifier: str, attempt: int, now: int) -> str:

@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Single:
+    """A change that is one statement: a transaction by itself, and one round trip."""
+
+    change: Change
+
+    def __call__(self, connection: Connection) -> None:
+        """Make the change."""
+        self.change(connection)
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """An attempt that has ended: whose, its number, when (epoch ms), and on which worker."""
 
@@ -39,11 +50,18 @@ def finished(ended: Ended, state: str, error: str | None = None) -> Change:
     """Report that a job has come to its end."""
 
     def change(connection: Connection) -> None:
-        moved = _from_attempt(connection, ended, state, ended_at=ended.ended_at, error=error)
+        moved = occurrences.finish(
+            connection,
+            ended.occurrence_id,
+            ended.attempt,
+            state,
+            ended_at=ended.ended_at,
+            error=error,
+        )
         if moved and error is not None:
             _record(connection, ended, states.FAILED, error)
 
-    return change
+    return Single(change) if error is None else change
 
 
 def retried(ended: Ended, retry: Retry) -> Change:

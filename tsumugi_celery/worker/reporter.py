@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from tsumugi_celery.core.reasons import reason
+from tsumugi_celery.worker.report import Single
 
 if TYPE_CHECKING:
     from tsumugi_celery.ledger.ledger import Ledger
@@ -42,7 +43,7 @@ class Reporter:
         """Write a report now; if the ledger is away, keep it and go on trying from a thread."""
         if not self._waiting:
             try:
-                ledger.transact(change)
+                _write(ledger, change)
             except SQLAlchemyError as exc:
                 log.warning(
                     "A report waits until the ledger is back: %s",
@@ -81,9 +82,16 @@ class Reporter:
             while self._waiting:
                 ledger, change = self._waiting[0]
                 try:
-                    ledger.transact(change)
+                    _write(ledger, change)
                 except SQLAlchemyError as exc:
                     log.debug("The ledger is still away: %s", reason(exc))
                     return False
                 self._waiting.popleft()
         return True
+
+
+def _write(ledger: Ledger, change: Change) -> None:
+    if isinstance(change, Single):
+        ledger.once(change)
+    else:
+        ledger.transact(change)
