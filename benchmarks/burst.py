@@ -40,7 +40,7 @@ def measure(
         if kind == "tsumugi":
             more["cold_ms"] = round(_warm(given["ledger"], depth, url), 1)
             before = [_cpu(process) for _, process in children]
-            begin = _due(given["ledger"], EVERY)
+            begin = due(given["ledger"], EVERY)
         else:
             before = [_cpu(process) for _, process in children]
             begin = _line(children[0][0], "begins")
@@ -71,7 +71,7 @@ def _cpu(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def _due(ledger: str, every_ms: int) -> float:
+def due(ledger: str, every_ms: int) -> float:
     """Make all schedules with an interval due at one second and return it."""
     engine = make_engine(read_url(ledger))
     with engine.begin() as connection:
@@ -89,7 +89,7 @@ def _due(ledger: str, every_ms: int) -> float:
 
 def _warm(ledger: str, depth: Callable[[], int], broker: str) -> float:
     """Have one schedule sent alone, as in a beat that has been there for a while."""
-    begin = _due(ledger, WARM)
+    begin = due(ledger, WARM)
     sent, _ = _watch(depth, begin, 1)
     drain(broker)
     return 1000 * ((sent or begin + LIMIT) - begin)
