@@ -1,5 +1,6 @@
 """A database that a real django-celery-beat has made."""
 
+import json
 import subprocess
 import sys
 from datetime import timezone
@@ -12,15 +13,16 @@ from celery.schedules import crontab
 pytest.importorskip("django_celery_beat")
 
 from django_celery_beat.tzcrontab import TzAwareCrontab
+from sqlalchemy.engine import make_url
 
 from tsumugi_celery.importing.times import CeleryTimes
 
 SCRIPT = """
-import datetime, django, sys
+import datetime, django, json, sys
 from django.conf import settings
 settings.configure(
     INSTALLED_APPS=["django_celery_beat"], USE_TZ=True, SECRET_KEY="x",
-    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": sys.argv[1]}},
+    DATABASES={"default": json.loads(sys.argv[1])},
     DEFAULT_AUTO_FIELD="django.db.models.AutoField",
 )
 django.setup()
@@ -59,10 +61,15 @@ PeriodicTask.objects.filter(name="elsewhere").update(args="no json")
 """
 
 
+def fill(**database: object) -> None:
+    """Make the tables and their rows, by Django."""
+    subprocess.run([sys.executable, "-c", SCRIPT, json.dumps(database)], check=True, timeout=100)
+
+
 @pytest.fixture(scope="module")
 def url(tmp_path_factory) -> str:
     path: Path = tmp_path_factory.mktemp("django") / "db.sqlite3"
-    subprocess.run([sys.executable, "-c", SCRIPT, str(path)], check=True, timeout=100)
+    fill(ENGINE="django.db.backends.sqlite3", NAME=str(path))
     return f"sqlite:///{path}"
 
 
@@ -128,6 +135,18 @@ def test_lost_options_are_told(answer):
     assert answer.schedules["urgent"]["options"] == {"priority": 200}
     assert "priority" in answer.text("urgent", "form")
     assert "name" in answer.text("a name, freely chosen", "form")
+
+
+def test_on_postgresql_it_is_the_same(shop, answer, postgres_database):
+    url = make_url(postgres_database.url)
+    host = url.host or url.query.get("host")
+    names = {"NAME": url.database, "USER": url.username, "PASSWORD": url.password}
+    fill(ENGINE="django.db.backends.postgresql", HOST=host, PORT=url.port or "", **names)
+    # Without a driver, as Django's users write it.
+    there = shop.read("--django", postgres_database.url.replace("+psycopg", ""))
+    assert there.schedules.keys() == answer.schedules.keys()
+    written = {name: row["definition"] for name, row in there.rows.items()}
+    assert written == {name: row["definition"] for name, row in answer.rows.items()}
 
 
 def test_switched_off_ones_are_to_be_paused(shop, url):

@@ -47,7 +47,7 @@ def _works(path: str, version: str) -> bool:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The two files of a release: the wheel is built from the sdist, each in isolation."""
+    """The files of a release, each built in isolation, the wheel from the sdist; their source."""
     pytest.importorskip("build")
     folder = tmp_path_factory.mktemp("dist")
     source = tmp_path_factory.mktemp("source") / "tree"
@@ -60,7 +60,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run(sys.executable, "-m", "build", "--outdir", folder, source)
     (sdist,) = folder.glob("*.tar.gz")
     (wheel,) = folder.glob("*.whl")
-    return {"sdist": sdist, "wheel": wheel}
+    return {"sdist": sdist, "wheel": wheel, "source": source}
 
 
 @pytest.fixture

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from celery.schedules import crontab, schedule, solar
 from sqlalchemy import MetaData, Table, create_engine, inspect, select
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 
+from tsumugi_celery.core.errors import LedgerError
 from tsumugi_celery.importing.found import DJANGO, Change, Found
+from tsumugi_celery.ledger.connect import read_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +46,7 @@ def read_django(url: str, now_ms: int) -> list[Found]:
         SQLAlchemyError: it does not answer.
     """
     now = datetime.fromtimestamp(now_ms / 1000, tz=timezone.utc)
-    engine = create_engine(make_url(url))
+    engine = create_engine(_url(url))
     try:
         with engine.connect() as connection:
             if not inspect(connection).has_table(f"{PREFIX}periodictask"):
@@ -58,6 +60,19 @@ def read_django(url: str, now_ms: int) -> list[Found]:
     finally:
         engine.dispose()
     return [_read(row, whens, now) for row in sorted(tasks.values(), key=lambda row: row["name"])]
+
+
+def _url(text: str) -> URL:
+    """Return a URL with the drivers of the ledger, where it is a database of that kind.
+
+    Raises:
+        ArgumentError: it is no URL.
+    """
+    url = make_url(text)
+    try:
+        return read_url(url)
+    except LedgerError:
+        return url
 
 
 def _rows(connection: Connection, name: str) -> dict[int, Row]:
