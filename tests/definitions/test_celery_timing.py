@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from celery.schedules import BaseSchedule, crontab, schedule, solar
 
+from tests.celery_faults import solar_without_sunrise
 from tests.definitions.reading import CELERY, new_app, read
 from tests.definitions.times import DAY_MS, ms, next_times, timing_of
 from tsumugi_celery.core.decide import decide
@@ -17,6 +18,7 @@ from tsumugi_celery.definitions.celery_timing import MAX_COUNTED, EstimateTiming
 from tsumugi_celery.definitions.pinned import DEFAULT_DELAY_MS
 
 
+@solar_without_sunrise
 def test_c228_solar_events():
     sunset = timing_of(solar("sunset", 59.91, 10.75), timezone="Europe/Oslo")
     assert next_times(sunset, "2026-06-20T12:00:00Z", 2) == [
@@ -43,6 +45,7 @@ def test_a_solar_event_is_never_found_twice(event, latitude):
         moment = following
 
 
+@solar_without_sunrise
 def test_a_sun_that_never_rises_or_sets_there():
     assert timing_of(solar("sunrise", 90, 0)).next_after(0) is None
 

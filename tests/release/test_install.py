@@ -47,7 +47,7 @@ def test_the_newest_dependencies_on_every_python(version, built, fresh, tmp_path
 @pytest.mark.release
 def test_the_rules_hold_with_the_oldest_dependencies(built, fresh, tmp_path: Path):
     python = PYTHONS.get("3.10") or pytest.skip("no Python 3.10 here")
-    tools = ["pytest", "pytest-timeout", "hypothesis", "psutil", "ephem"]
+    tools = ["pytest", "pytest-timeout", "hypothesis", "psutil", "ephem", "pytz"]
     extras = f"{built['wheel']}[web,redis]"
     installed = fresh(python, extras, *tools, "--constraint", OLDEST)
     rooms = ["core/test_upcoming.py", "definitions", "beat", "ledger", "control", "web"]
