@@ -167,7 +167,7 @@ def test_a_removed_schedule_is_not_listed_and_its_job_is_left_alone(stage: Stage
     stage.beat()
     assert [each.name for each in tsumugi.list()] == ["a", "c"]
     for call in (tsumugi.get, tsumugi.pause, tsumugi.trigger):
-        with pytest.raises(UnknownSchedule):
+        with pytest.raises(UnknownSchedule, match="'b' was removed"):
             call("b")
     assert tsumugi.occurrence(identifier).state == "QUEUED"
 
@@ -181,6 +181,16 @@ def test_code_that_is_older_than_the_ledger_does_not_list_what_was_removed(small
     small_stage.close()
     tsumugi = small_stage.define({"old": job(everyMs=MINUTE), "kept": job(everyMs=MINUTE)})
     assert [each.name for each in tsumugi.list()] == ["kept"]
+    with pytest.raises(UnknownSchedule, match="'old' was removed: the beat that was started last"):
+        tsumugi.get("old")
+
+
+@pytest.mark.parametrize("name", [None, 5, b"s"])
+def test_a_name_that_is_no_text_is_unknown(small_stage: Stage, name):
+    tsumugi = small_stage.define({"s": job(everyMs=MINUTE)})
+    for call in (tsumugi.get, tsumugi.pause, tsumugi.trigger):
+        with pytest.raises(UnknownSchedule, match="no schedule is named"):
+            call(name)
 
 
 def test_looking_at_a_ledger_does_not_change_it(small_stage: Stage):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from tsumugi_celery.core.errors import DefinitionError, LedgerAway, UnknownSchedule
+from tsumugi_celery.core.errors import DefinitionError, LedgerAway, RemovedSchedule, UnknownSchedule
 from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.ledger import schedules
 
@@ -142,7 +142,10 @@ class Source:
             return self._open().transact(work)
 
     def unknown(self, connection: Connection, name: str) -> UnknownSchedule:
-        """Return the error that names what is spelled alike."""
+        """Return the error that names what is spelled alike, or says that it was removed."""
+        found = schedules.find(connection, self.namespace, name) if is_key(name) else None
+        if found is not None and not found.active:
+            return RemovedSchedule(name)
         known = schedules.active_names(connection, self.namespace)
         return UnknownSchedule(name, sorted(known | set(self.defined)))
 
@@ -187,8 +190,10 @@ class Source:
         return ledger
 
 
-def is_key(text: str) -> bool:
-    """Return whether a text can be in the ledger at all: databases refuse some, each its own."""
+def is_key(text: object) -> bool:
+    """Return whether a value can be in the ledger at all: databases refuse some, each its own."""
+    if not isinstance(text, str):
+        return False
     try:
         return "\x00" not in text and len(text.encode()) <= LONGEST_KEY
     except UnicodeEncodeError:

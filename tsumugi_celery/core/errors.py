@@ -75,6 +75,16 @@ class UnknownSchedule(TsumugiError, KeyError):  # noqa: N818 - a public name, fi
         return f"no schedule is named {self.name!r} ({guess})"
 
 
+class RemovedSchedule(UnknownSchedule):
+    """The schedule is in the ledger, but the beat that was started last does not define it."""
+
+    def __str__(self) -> str:
+        return (
+            f"the schedule {self.name!r} was removed: the beat that was started last does not "
+            "define it (define it and restart beat)"
+        )
+
+
 class UnknownCollection(UnknownSchedule):
     """No repeats are kept under this name."""
 
