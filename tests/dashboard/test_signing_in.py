@@ -115,7 +115,7 @@ def test_without_auth_nothing_is_there(furnished: Scene):
         assert client.get(f"/tsumugi/{path}").status_code == 404, path
 
 
-@pytest.mark.parametrize("path", ["", "schedule?name=x", "bindings", "run?id=x"])
+@pytest.mark.parametrize("path", ["", "schedule?name=x", "repeats", "bindings", "run?id=x"])
 def test_pages_hold_nothing_inline_and_have_a_strict_policy(furnished: Scene, path: str):
     answer = mounted(furnished, auth=unsafe_no_auth()).test_client().get(f"/tsumugi/{path}")
     policy = answer.headers["Content-Security-Policy"]

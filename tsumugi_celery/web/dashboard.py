@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 #: Address, template. All lie at the same depth, next to `ui/` and `api/`.
-PAGES = (("", "schedules"), ("schedule", "schedule"), ("bindings", "bindings"), ("run", "run"))
+PAGES = (
+    ("", "schedules"),
+    ("schedule", "schedule"),
+    ("repeats", "repeats"),
+    ("bindings", "bindings"),
+    ("run", "run"),
+)
 #: Not asked of the system, whose table may differ: a browser runs no script of another type.
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 

@@ -77,7 +77,7 @@ class Unauthorized(WebError):  # noqa: N818 - HTTP's name for it
 
     status = 401
     code = "unauthorized"
-    message = "send the token as 'Authorization: Bearer <token>'"
+    message = "the token is missing or wrong; send it as 'Authorization: Bearer <token>'"
     headers: Mapping[str, str] = {"WWW-Authenticate": "Bearer"}
 
 

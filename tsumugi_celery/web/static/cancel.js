@@ -7,8 +7,17 @@ import { clock } from "./times.js";
 
 const ARMED = 6000;
 
-/** Let a button cancel the occurrence whose id `id()` returns. */
-export function addCancel(button, said, id) {
+async function cancelOccurrence(id) {
+  const after = await send(at("occurrences", id, "/cancel"));
+  if (after.state === "CANCELLED") return `Cancelled at ${clock(now())}.`;
+  return "Its worker was told, but cannot break it off: it runs on.";
+}
+
+/**
+ * Let a button cancel the occurrence whose id `id()` returns, or what else `cancel(id)` cancels,
+ * which returns what to say.
+ */
+export function addCancel(button, said, id, cancel = cancelOccurrence) {
   let timer = null;
   const arm = (armed) => {
     button.classList.toggle("danger", armed);
@@ -27,9 +36,7 @@ export function addCancel(button, said, id) {
   });
   acts(button, said, async () => {
     arm(false);
-    const after = await send(at("occurrences", id(), "/cancel"));
-    if (after.state === "CANCELLED") return `Cancelled at ${clock(now())}.`;
-    return "Its worker was told, but cannot break it off: it runs on.";
+    return cancel(id());
   });
   arm(false);
 }

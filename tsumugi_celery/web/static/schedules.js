@@ -1,6 +1,7 @@
 // The page with the list of schedules.
 
 import { $, copyOf, fieldsOf, Rows, setAttribute, setText, show } from "./dom.js";
+import { focusOnSlash } from "./keys.js";
 import { Poller } from "./poll.js";
 import { start } from "./signin.js";
 import { addActions, pageOf, showSummary } from "./summary.js";
@@ -139,13 +140,7 @@ window.addEventListener("popstate", () => {
   readAddress();
   poller.now();
 });
-document.addEventListener("keydown", (event) => {
-  const busy = event.target.closest("input, select, textarea") || $("content").hidden;
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || busy) return;
-  event.preventDefault();
-  $("search").focus();
-  $("search").select();
-});
+focusOnSlash($("search"));
 
 readAddress();
 start();

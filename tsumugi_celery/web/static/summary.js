@@ -56,14 +56,17 @@ function showBadges(element, schedule) {
   );
 }
 
-function showNext(f, schedule) {
+/** Fill the fields of the next time, of a schedule or a repeat. */
+export function showNext(f, schedule) {
   const { next_run_at: next, paused } = schedule;
   countTo(f.count, paused ? null : next);
   if (paused) {
     const since = schedule.paused_at && inZone(schedule.paused_at, schedule.time_zone).local;
     setText(f.count, since ? `Paused since\n${since.slice(4, -3)}` : "Paused");
   } else if (next === null) {
-    setText(f.count, schedule.registered_at === null ? "Waits for a beat to register it" : "None");
+    const unseen = schedule.registered_at === null;
+    const waits = schedule.waits_for_run ? "Waits for its run to end" : "None";
+    setText(f.count, unseen ? "Waits for a beat to register it" : waits);
   }
   f.count.classList.toggle("is-paused", paused);
   show(f.next, next !== null);
@@ -76,7 +79,8 @@ function showNext(f, schedule) {
   setText(f["next-zone"], `${schedule.time_zone ?? "UTC"} ${schedule.utc_offset}`);
 }
 
-function showLast(f, schedule) {
+/** Fill the fields of the last execution, of a schedule or a repeat. */
+export function showLast(f, schedule) {
   const ran = schedule.last_run_at !== null;
   const id = schedule.kind === "flow" ? null : schedule.last_job_id;
   if (ran && schedule.last_state) showOutcome(f.outcome, { state: schedule.last_state });
