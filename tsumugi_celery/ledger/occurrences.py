@@ -99,8 +99,25 @@ def settle_sent(connection: Connection, node_id: str, rows: Sequence[Mapping[str
     """
     if not rows:
         return
-    mine = (t.c.state == states.CLAIMED) & (t.c.claimed_by == node_id)
-    statement = (
+    connection.execute(
+        _settling(),
+        [
+            {
+                "p_id": row["id"],
+                "p_node": node_id,
+                "p_fired": row["fired_at"],
+                "p_body": row["body"],
+                "p_queue": row["queue"],
+            }
+            for row in rows
+        ],
+    )
+
+
+@cache
+def _settling() -> Update:
+    mine = (t.c.state == states.CLAIMED) & (t.c.claimed_by == bindparam("p_node"))
+    return (
         update(t)
         .where(t.c.id == bindparam("p_id"))
         .values(
@@ -109,18 +126,6 @@ def settle_sent(connection: Connection, node_id: str, rows: Sequence[Mapping[str
             body=func.coalesce(t.c.body, bindparam("p_body")),
             queue=bindparam("p_queue"),
         )
-    )
-    connection.execute(
-        statement,
-        [
-            {
-                "p_id": row["id"],
-                "p_fired": row["fired_at"],
-                "p_body": row["body"],
-                "p_queue": row["queue"],
-            }
-            for row in rows
-        ],
     )
 
 
