@@ -15,6 +15,7 @@ from celery import Celery
 from sqlalchemy import delete, select, update
 from sqlalchemy.engine import Row
 
+from tests.rows import occurrences_of
 from tsumugi_celery.app import AppState, set_state, state_of
 from tsumugi_celery.core import states
 from tsumugi_celery.engine.clock import Clock
@@ -190,14 +191,7 @@ class Bench:
 
     def occurrences(self, name: str = "one") -> list[Row[Any]]:
         """The occurrences of a schedule, oldest first."""
-        query = (
-            select(occurrence)
-            .join(schedule, schedule.c.id == occurrence.c.schedule_id)
-            .where(schedule.c.name == name)
-            .order_by(occurrence.c.scheduled_at)
-        )
-        with self.ledger.read() as connection:
-            return list(connection.execute(query).all())
+        return occurrences_of(self.ledger, name)
 
     def times(self, name: str = "one") -> list[str]:
         """The scheduled times that were executed."""

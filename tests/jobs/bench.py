@@ -7,13 +7,13 @@ from typing import Any
 
 from celery import Celery
 from kombu import Connection
-from sqlalchemy import select
 
+from tests.rows import occurrences_of
 from tsumugi_celery.app import AppState, set_state
 from tsumugi_celery.engine.clock import Clock
 from tsumugi_celery.engine.cycle import Cycle
 from tsumugi_celery.ledger import nodes
-from tsumugi_celery.ledger.schema import occurrence, schedule
+from tsumugi_celery.ledger.schema import occurrence
 
 _numbers = itertools.count(1)
 #: 2026-11-30T00:00:00Z, so that no test depends on the day it runs on.
@@ -51,7 +51,7 @@ class Bench:
         clock: StoppedClock | None = None,
         **settings: Any,
     ) -> None:
-        self.queue = f"bench-{next(_numbers)}"
+        self.queue = f"jobs-{next(_numbers)}"
         self.app = Celery("bench", broker="memory://", set_as_current=False)
         # No worker reports here; that is not what these tests are about.
         self.app.conf.update(task_default_queue=self.queue, tsumugi_republish_after=1e9)
@@ -99,14 +99,7 @@ class Bench:
 
     def rows(self, name: str) -> list[Any]:
         """The occurrences of a schedule, oldest first."""
-        query = (
-            select(occurrence)
-            .join(schedule, schedule.c.id == occurrence.c.schedule_id)
-            .where(schedule.c.name == name)
-            .order_by(occurrence.c.scheduled_at)
-        )
-        with self.ledger.read() as connection:
-            return list(connection.execute(query).all())
+        return occurrences_of(self.ledger, name)
 
     def set(self, identifier: str, **values: Any) -> None:
         """Change the row of an occurrence, as a worker would."""

@@ -10,11 +10,12 @@ from typing import Any
 from sqlalchemy import func, select, update
 
 from tests.processes import Process, Project
+from tests.rows import occurrences_of
 from tests.servers.kinds import Broker
 from tests.waiting import wait_for
 from tsumugi_celery.ledger import attempts
 from tsumugi_celery.ledger.ledger import Ledger
-from tsumugi_celery.ledger.schema import occurrence, schedule
+from tsumugi_celery.ledger.schema import schedule
 
 #: An interval that never comes by itself.
 NEVER = 300 * 86_400_000
@@ -99,14 +100,7 @@ class Stage:
 
     def rows(self, name: str) -> list[Any]:
         """The occurrences of a schedule, oldest first."""
-        query = (
-            select(occurrence)
-            .join(schedule, schedule.c.id == occurrence.c.schedule_id)
-            .where(schedule.c.name == name)
-            .order_by(occurrence.c.scheduled_at)
-        )
-        with self.ledger.read() as connection:
-            return list(connection.execute(query).all())
+        return occurrences_of(self.ledger, name)
 
     def schedule(self, name: str) -> Any:
         """The row of a schedule."""

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Row
 
 from tests.beat.bench import FakeClock, iso, ms
+from tests.rows import occurrences_of
 from tsumugi_celery import Tsumugi, define_tsumugi
 from tsumugi_celery.app import state_of
 from tsumugi_celery.core import states
@@ -99,14 +100,7 @@ class World:
                     occurrences.move(connection, row.id, state, ended_at=self.clock.now())
 
     def occurrences(self, name: str) -> list[Row[Any]]:
-        query = (
-            select(occurrence)
-            .join(schedule, schedule.c.id == occurrence.c.schedule_id)
-            .where(schedule.c.name == name)
-            .order_by(occurrence.c.scheduled_at)
-        )
-        with self.ledger.read() as connection:
-            return list(connection.execute(query).all())
+        return occurrences_of(self.ledger, name)
 
     def times(self, name: str) -> list[str]:
         return [iso(row.scheduled_at) for row in self.occurrences(name)]
