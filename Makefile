@@ -32,8 +32,8 @@ format: $(VENV)/.dev-stamp ## Mend formatting and what the linter can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.dev-stamp ## Measure the rate side by side with a bare apply_async loop
-	@$(BIN)/python bench/run.py
+bench: $(VENV)/.dev-stamp ## Measure this package beside others, in one run on this machine (under ten minutes)
+	@$(BIN)/python benchmarks/run.py
 
 soak: $(VENV)/.dev-stamp ## Run for long under kills and restarts, then account for every scheduled time
 	@$(BIN)/python benchmarks/soak.py

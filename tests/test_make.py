@@ -26,6 +26,12 @@ def test_help_is_the_default_and_lists_every_target(make: str):
     assert "SECONDS=" in told
 
 
+def test_the_scripts_that_targets_run_are_there():
+    scripts = re.findall(r"python (\S+\.py)", (ROOT / "Makefile").read_text())
+    assert len(scripts) == 3
+    assert [script for script in scripts if not (ROOT / script).exists()] == []
+
+
 def test_an_old_python_is_refused_with_the_remedy(make: str, tmp_path: Path):
     done = run(make, f"VENV={tmp_path / 'venv'}", "PYTHON=false", "check")
     assert done.returncode != 0
