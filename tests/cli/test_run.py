@@ -36,7 +36,7 @@ def test_a_run_and_its_tasks(project, redis_broker):
 
     def ended() -> bool:
         told = project.celery("tsumugi", "run", identifier, "--json").stdout
-        return json.loads(told)["state"] == "COMPLETED"
+        return bool(json.loads(told)["state"] == "COMPLETED")
 
     project.wait_for(ended, 60, what="the end of the Run")
     text = project.celery("tsumugi", "run", identifier).stdout

@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 from queue import Empty
+from typing import Any
 
 import pytest
 from celery import Celery
@@ -27,7 +28,9 @@ def app(tmp_path: Path) -> Celery:
 def test_a_busy_reader_gets_every_message_once(app: Celery):
     write_whole_files(app)
     write_whole_files(app)
-    sent, got, failures = 400, [], []
+    sent = 400
+    got: list[Any] = []
+    failures: list[Exception] = []
     done = threading.Event()
 
     def read() -> None:

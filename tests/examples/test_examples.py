@@ -27,7 +27,7 @@ def completed(url: str, schedule: str) -> int:
     )
     try:
         with engine.connect() as connection:
-            return connection.execute(query, {"name": schedule}).scalar_one()
+            return int(connection.execute(query, {"name": schedule}).scalar_one())
     finally:
         engine.dispose()
 

@@ -4,6 +4,7 @@ import base64
 import json
 import socket
 import urllib.request
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ PROJECT = """
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return int(probe.getsockname()[1])
 
 
 @pytest.mark.e2e
@@ -55,7 +56,7 @@ def test_flower_shows_ids_retries_and_times(project, redis_broker):
             f"http://127.0.0.1:{port}{path}", headers={"Authorization": f"Basic {secret}"}
         )
         with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.read()
+            return bytes(answer.read())
 
     def answers() -> bool:
         try:
@@ -69,10 +70,10 @@ def test_flower_shows_ids_retries_and_times(project, redis_broker):
     project.worker("-E")
     project.beat()
 
-    def tasks() -> dict[str, dict]:
+    def tasks() -> Any:
         return json.loads(ask("/api/tasks?limit=1000"))
 
-    def seen(name: str, state: str) -> dict | None:
+    def seen(name: str, state: str) -> Any:
         found = [each for each in tasks().values() if each["name"] == name]
         return next((each for each in found if each["state"] == state), None)
 

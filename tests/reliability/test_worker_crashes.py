@@ -4,6 +4,9 @@ By the guarantee: at-least-once runs again while attempts remain, else FAILED; a
 STALLED. A 'skip' schedule goes on in every case.
 """
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from tests.reliability.stage import Stage, child_pids, kill_main
@@ -36,7 +39,7 @@ REPORTED = """
 def last(**kwargs):
     signals.task_postrun.connect(reported)
 """
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "least": {"maxAttempts": 3, "backoff": {"kind": "fixed", "delayMs": 200, "jitter": False}},
     "most": {"maxAttempts": 3, "guarantee": "at-most-once"},
     "single": {"maxAttempts": 1},
@@ -49,17 +52,22 @@ def expected(step: str, kind: str) -> tuple[str, int]:
     return BEGAN[kind] if step in {"running", "returned"} else ("COMPLETED", 1)
 
 
+def goes_on(stage: Stage, name: str) -> bool:
+    return any(row.state == "COMPLETED" for row in stage.rows(name)[1:])
+
+
 @pytest.mark.parametrize("variant", ["plain", "with results", "late acknowledgement"])
 def test_a_pool_process_killed_at_each_step(
     make_stage, postgres_database: Database, redis_broker: Broker, variant: str
 ):
-    settings = {
+    variants: dict[str, dict[str, Any]] = {
         "plain": {},
         # Celery takes a job for done once its result is stored, and tells nobody of the loss.
         "with results": {"result_backend": redis_broker.url},
         # Celery gives the message back, and tells nobody either.
         "late acknowledgement": {"task_acks_late": True, "task_reject_on_worker_lost": True},
-    }[variant]
+    }
+    settings = variants[variant]
     stage: Stage = make_stage(postgres_database, redis_broker, **settings)
     names = {f"{step}-{kind}": (step, kind) for step in POINTS for kind in KINDS}
     schedules = {
@@ -75,10 +83,7 @@ def test_a_pool_process_killed_at_each_step(
         name: expected(*what) for name, what in names.items()
     }
     for name in names:
-        stage.wait(
-            lambda name=name: any(row.state == "COMPLETED" for row in stage.rows(name)[1:]),
-            what=f"{name} goes on",
-        )
+        stage.wait(partial(goes_on, stage, name), what=f"{name} goes on")
     assert stage.settle().problems == []
 
 
@@ -117,8 +122,5 @@ def test_a_worker_killed_with_jobs_running_and_waiting_in_it(
     done = {name: stage.wait_for_first(name, "COMPLETED", "FAILED", "STALLED") for name in BEGAN}
     assert {name: (row.state, row.attempt) for name, row in done.items()} == BEGAN
     for name in (*BEGAN, "queued"):
-        stage.wait(
-            lambda name=name: any(row.state == "COMPLETED" for row in stage.rows(name)[1:]),
-            what=f"{name} goes on",
-        )
+        stage.wait(partial(goes_on, stage, name), what=f"{name} goes on")
     assert stage.settle().problems == []

@@ -64,7 +64,7 @@ def test_without_the_token_nothing_is_told(
     guarded = Site(shared_site.stage, auth=bearer_auth(TOKEN, cookie="tsumugi"))
     response = guarded.call(method, path, headers=headers)
     assert code(response) == (401, "unauthorized")
-    assert "missing or wrong" in response.json["error"]["message"]
+    assert "missing or wrong" in response.get_json()["error"]["message"]
     assert response.headers["WWW-Authenticate"] == "Bearer"
     assert shared_site.stage.messages() == []
 
