@@ -62,6 +62,10 @@ class CarelessReports:
         connection.execute(update(t).where(t.c.id == identifier).values(state=state, **values))
         return True
 
+    @staticmethod
+    def finish(connection, identifier: str, _attempt: int, state: str, **values: Any) -> bool:
+        return CarelessReports.move(connection, identifier, state, **values)
+
 
 def without_unique_constraints(path) -> None:
     """Make the table of occurrences anew, without its key and its unique constraint."""
