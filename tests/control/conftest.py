@@ -6,22 +6,20 @@ from typing import Any
 import pytest
 
 from tests.control.stage import Stage
-from tests.servers import Database
 from tests.servers.fixtures import DATABASES
 
 
-@pytest.fixture(scope="module", params=DATABASES)
+@pytest.fixture(scope="session", params=DATABASES)
 def _url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One database for a file: each stage has a namespace of its own in it."""
+    """One database of a kind for all tests: each stage has a namespace of its own in it."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path_factory.mktemp('control') / 'ledger.sqlite3'}"
         return
     fixture = {"postgresql": "postgres_server"}.get(request.param, f"{request.param}_server")
     server: Any = request.getfixturevalue(fixture)
     server.ensure()
-    name = f"control_{request.node.name.removesuffix('.py').rpartition('_')[2]}"
-    yield server.create_database(name)
-    server.drop_database(name)
+    yield server.create_database("control")
+    server.drop_database("control")
 
 
 @pytest.fixture
@@ -32,9 +30,14 @@ def stage(_url: str) -> Iterator[Stage]:
     made.close()
 
 
+@pytest.fixture(scope="session")
+def _small_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('control_small') / 'ledger.sqlite3'}"
+
+
 @pytest.fixture
-def small_stage(sqlite_database: Database) -> Iterator[Stage]:
-    """A stage on a new SQLite file."""
-    made = Stage(sqlite_database.url)
+def small_stage(_small_url: str) -> Iterator[Stage]:
+    """A stage on SQLite alone."""
+    made = Stage(_small_url)
     yield made
     made.close()

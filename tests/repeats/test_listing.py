@@ -39,6 +39,33 @@ def test_rest_pages_by_prefix(filled):
     assert client.post("/api/repeats/digests").status_code == 405
 
 
+def test_rest_pauses_resumes_and_cancels_by_id(filled):
+    flask = Flask("site")
+    flask.register_blueprint(create_blueprint(filled.tsumugi, auth=unsafe_no_auth()))
+    client = flask.test_client()
+    headers = {"X-Tsumugi-CSRF": "1"}
+
+    def post(action, identifier):
+        path = f"/api/repeats/digests/{action}"
+        return client.post(path, query_string={"id": identifier}, headers=headers)
+
+    listed = client.get("/api/repeats").get_json()["collections"]
+    assert listed == [{"name": "digests", "target": "proj.probe", "defined_here": True}]
+    digests = filled.tsumugi.repeats("digests", binding="proj.probe")
+    for _ in range(2):
+        assert post("pause", "other").get_json()["paused"]
+    assert digests.get("other").paused
+    resumed = post("resume", "other").get_json()
+    assert resumed["next_run_local"] == "2026-05-02T20:00:00+09:00"
+    assert post("cancel", "other").get_json()["id"] == "other"
+    assert digests.get("other") is None
+    for action in ("pause", "resume", "cancel"):
+        answer = post(action, "other")
+        assert (answer.status_code, answer.get_json()["error"]["code"]) == (404, "unknown_repeat")
+        assert post(action, "").status_code == 400
+        assert client.get(f"/api/repeats/digests/{action}").status_code == 405
+
+
 def test_the_command_lists_them(filled):
     def call(*args):
         return CliRunner().invoke(tsumugi, ["repeats", *args], obj=SimpleNamespace(app=filled.app))
