@@ -170,6 +170,13 @@ def test_a_removed_schedule_is_not_listed_and_its_job_is_left_alone(stage: Stage
         with pytest.raises(UnknownSchedule, match="'b' was removed"):
             call("b")
     assert tsumugi.occurrence(identifier).state == "QUEUED"
+    # What became of its times can still be told.
+    (kept,) = tsumugi.occurrences("b")
+    assert kept.id == identifier
+    assert identifier in tsumugi.why("b", kept.scheduled_at)
+    later = tsumugi.control.why("b", kept.scheduled_at + 10 * MINUTE)
+    assert (later.outcome, "removed" in later.text) == ("ended", True)
+    assert tsumugi.control.time_zone("b") is None
 
 
 def test_code_that_is_older_than_the_ledger_does_not_list_what_was_removed(small_stage: Stage):

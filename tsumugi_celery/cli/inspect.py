@@ -136,7 +136,7 @@ def history(  # noqa: PLR0917 - each is an option of the command
     as_json: bool,
 ) -> None:
     """Show what became of the scheduled times, newest first."""
-    zone = control.get(name).time_zone
+    zone = control.time_zone(name)
     page = control.occurrences(
         name,
         states=states,
@@ -170,7 +170,7 @@ def why(control: Control, name: str, time: str, *, as_json: bool) -> None:
 
     TIME is epoch milliseconds or ISO 8601; without an offset it is local to the schedule's zone.
     """
-    explanation = control.why(name, read_time(time, control.get(name).time_zone))
+    explanation = control.why(name, read_time(time, control.time_zone(name)))
     if as_json:
         print_json(explanation.to_dict())
     else:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tsumugi_celery.core.wording import printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -32,10 +34,8 @@ def print_fields(fields: Sequence[tuple[str, object]]) -> None:
 def _cell(value: object) -> str:
     if value is None or value == "":
         return "-"
-    # Names and errors are other people's text: control characters must not steer the terminal.
-    return "".join(
-        each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value)
-    )
+    # Names and errors are other people's text.
+    return printable(str(value))
 
 
 def _width(text: str) -> int:

@@ -28,7 +28,7 @@ def explain(source: Source, name: str, at: int) -> Explanation:
     """Say what became of the time `at` of a schedule; see `Control.why`."""
     now = source.now()
     with source.read() as connection:
-        row = source.row(connection, name)
+        row = source.row(connection, name, removed=True)
         if row is None:
             text = f"{name} is not registered yet: no beat has started with it"
             return Explanation(name, at, "unregistered", text)
@@ -43,9 +43,15 @@ def explain(source: Source, name: str, at: int) -> Explanation:
         return teller.say(
             "unregistered", f"is before its registration at {teller.at(row.registered_at)}"
         )
+    if not row.active:
+        return teller.say("ended", "was not executed: the schedule was removed from the code")
+    return _without_record(teller)
+
+
+def _without_record(teller: _Teller) -> Explanation:
     if not teller.is_scheduled():
         return teller.not_scheduled()
-    return teller.coming() if at > now else teller.not_recorded()
+    return teller.coming() if teller.moment > teller.now else teller.not_recorded()
 
 
 def _executed(connection: Connection, schedule_id: int, at: int) -> Sequence[Row[Any]]:

@@ -44,7 +44,7 @@ def page(
     """Return a part of the history of a schedule; see `Control.occurrences`."""
     place = read_cursor(cursor)
     with source.read() as connection:
-        row = source.row(connection, name)
+        row = source.row(connection, name, removed=True)
         if row is None:
             return OccurrencePage((), None)
         query = select(o).where(o.c.schedule_id == row.id)

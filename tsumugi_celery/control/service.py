@@ -86,6 +86,22 @@ class Control:
         with self.source.read() as connection:
             return listing.one(self.source, connection, name, recent=recent)
 
+    def time_zone(self, name: str) -> str | None:
+        """Return the zone that the times of a schedule are read in; also of one that was removed.
+
+        Returns:
+            Its name; None for an interval.
+
+        Raises:
+            UnknownSchedule: no schedule has this name.
+        """
+        with self.source.read() as connection:
+            row = self.source.row(connection, name, removed=True)
+        if row is None:
+            return self.source.defined[name].time_zone
+        zone: str | None = row.time_zone
+        return zone
+
     def pause(self, name: str) -> ScheduleView:
         """Suppress the executions of a schedule; jobs already enqueued go on. Idempotent.
 

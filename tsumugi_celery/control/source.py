@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -149,8 +149,16 @@ class Source:
         known = schedules.active_names(connection, self.namespace)
         return UnknownSchedule(name, sorted(known | set(self.defined)))
 
-    def row(self, connection: Connection, name: str, *, lock: bool = False) -> Row | None:  # type: ignore[type-arg]
+    def row(
+        self, connection: Connection, name: str, *, lock: bool = False, removed: bool = False
+    ) -> Row[Any] | None:
         """Return the row of a schedule; None for one that is defined here but not registered yet.
+
+        Args:
+            connection: any connection.
+            name: of the schedule.
+            lock: lock the row.
+            removed: also one that was removed from the code, whose history stays.
 
         Raises:
             UnknownSchedule: neither, or it was removed from the code.
@@ -158,7 +166,7 @@ class Source:
         found = None
         if is_key(name):
             found = schedules.find(connection, self.namespace, name, lock=lock)
-        if found is not None and found.active:
+        if found is not None and (found.active or removed):
             return found
         if found is None and name in self.defined:
             return None

@@ -54,3 +54,11 @@ def did_you_mean(names: Iterable[str]) -> str:
     """Return ``"did you mean 'a' or 'b'?"``, or an empty text when there is nothing to offer."""
     quoted = [repr(name) for name in names]
     return f"did you mean {' or '.join(quoted)}?" if quoted else ""
+
+
+def printable(text: str) -> str:
+    """Return a name as one line that steers no terminal and forges no line of a log.
+
+    Names in Celery's form may hold any character.
+    """
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

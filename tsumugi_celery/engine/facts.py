@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tsumugi_celery.core.wording import printable
+
 if TYPE_CHECKING:
     import logging
     from collections.abc import Sequence
@@ -63,7 +65,7 @@ def claimed(log: logging.Logger, result: Claimed) -> None:
     for name, skipped in result.skipped:
         log.info(
             "%s: %d not executed (%s)",
-            name,
+            printable(name),
             skipped.count,
             skipped.cause,
             extra={"action": "occurrence.skipped"},
@@ -84,14 +86,14 @@ def sent(log: logging.Logger, outcomes: Sequence[Outcome]) -> None:
         if each.error is None:
             log.info(
                 "%s: sent %s",
-                claim.definition.name,
+                printable(claim.definition.name),
                 claim.occurrence_id,
                 extra={"action": "occurrence.sent"},
             )
         else:
             log.error(
                 "%s: %s not executed (failure): %s",
-                claim.definition.name,
+                printable(claim.definition.name),
                 claim.occurrence_id,
                 each.error,
                 extra={"action": "occurrence.failed"},
@@ -103,7 +105,7 @@ def recovered(log: logging.Logger, claims: Sequence[Claim]) -> None:
     for claim in claims:
         log.warning(
             "%s: its beat is gone; %s is sent by this one",
-            claim.definition.name,
+            printable(claim.definition.name),
             claim.occurrence_id,
             extra={"action": "occurrence.recovered"},
         )
@@ -123,7 +125,7 @@ def reaped(log: logging.Logger, settled: Sequence[tuple[str, str]]) -> None:
 def mended(log: logging.Logger, corrections: Sequence[tuple[str, str]]) -> None:
     """Say which next times were corrected."""
     for name, words in corrections:
-        log.warning("%s: %s", name, words, extra={"action": "schedule.mended"})
+        log.warning("%s: %s", printable(name), words, extra={"action": "schedule.mended"})
 
 
 def lost(log: logging.Logger, identifiers: Sequence[str]) -> None:
@@ -137,5 +139,5 @@ def lost(log: logging.Logger, identifiers: Sequence[str]) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_SHOWN])
+    shown = ", ".join(map(printable, names[:_SHOWN]))
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
