@@ -32,7 +32,7 @@ format: $(VENV)/.dev-stamp ## Mend formatting and what the linter can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.dev-stamp ## Measure this package beside others, in one run on this machine (under ten minutes)
+bench: $(VENV)/.bench-stamp ## Measure this package beside others, in one run on this machine (under ten minutes)
 	@$(BIN)/python benchmarks/run.py
 
 soak: $(VENV)/.dev-stamp ## Run for long under kills and restarts, then account for every scheduled time
@@ -55,3 +55,7 @@ $(VENV)/.run-stamp: pyproject.toml | $(BIN)/python
 $(VENV)/.dev-stamp: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.run-stamp
+
+$(VENV)/.bench-stamp: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]'
+	@touch $@ $(VENV)/.dev-stamp $(VENV)/.run-stamp

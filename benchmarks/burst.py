@@ -20,8 +20,13 @@ LIMIT = 150.0
 EVERY, WARM = 3_600_000, 7_200_000
 
 
-def measure(
-    stage: Stage, kind: str, n: int, broker: str = "redis", ledger: str = "sqlite", beats: int = 1,
+def measure(  # noqa: PLR0917 - read like a sentence where it is called
+    stage: Stage,
+    kind: str,
+    n: int,
+    broker: str = "redis",
+    ledger: str = "sqlite",
+    beats: int = 1,
     **more: Any,
 ) -> dict[str, Any]:
     """Time from the second (or the beginning, for others) to the first and last message."""

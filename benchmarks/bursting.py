@@ -7,10 +7,9 @@ prints the moment at which it begins. Runs until it is terminated.
 """
 
 import json
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -65,7 +64,7 @@ def tsumugi(app: Celery, n: int, ledger: str) -> None:
     service.start()
 
 
-def own(app: Celery, n: int, folder: str) -> Iterator[Any]:
+def own(app: Celery, n: int, folder: str) -> Any:
     app.conf.beat_schedule = {
         f"s{i:05}": {"task": TASK, "schedule": schedule(HALF_AN_HOUR)} for i in range(n)
     }
@@ -74,10 +73,10 @@ def own(app: Celery, n: int, folder: str) -> Iterator[Any]:
     ).scheduler
     for entry in made.schedule.values():
         entry.last_run_at = HOUR_AGO
-    yield made
+    return made
 
 
-def redbeat(app: Celery, n: int, _folder: str) -> Iterator[Any]:
+def redbeat(app: Celery, n: int, _folder: str) -> Any:
     from redbeat import RedBeatScheduler, RedBeatSchedulerEntry  # noqa: PLC0415
 
     app.conf.redbeat_lock_key = None
@@ -88,10 +87,10 @@ def redbeat(app: Celery, n: int, _folder: str) -> Iterator[Any]:
     for name in app.conf.beat_schedule:
         key = RedBeatSchedulerEntry.generate_key(app, name)
         RedBeatSchedulerEntry.from_key(key, app).reschedule(HOUR_AGO)
-    yield made
+    return made
 
 
-def django(app: Celery, n: int, folder: str) -> Iterator[Any]:
+def django(app: Celery, n: int, folder: str) -> Any:
     import django as framework  # noqa: PLC0415
     from django.conf import settings  # noqa: PLC0415
     from django.core.management import call_command  # noqa: PLC0415
@@ -112,10 +111,10 @@ def django(app: Celery, n: int, folder: str) -> Iterator[Any]:
         PeriodicTask(name=f"s{i:05}", task=TASK, interval=every, last_run_at=HOUR_AGO)
         for i in range(n)
     )
-    yield DatabaseScheduler(app=app)
+    return DatabaseScheduler(app=app)
 
 
-def sqlalchemy(app: Celery, n: int, folder: str) -> Iterator[Any]:
+def sqlalchemy(app: Celery, n: int, folder: str) -> Any:
     from sqlalchemy_celery_beat.models import IntervalSchedule, PeriodicTask  # noqa: PLC0415
     from sqlalchemy_celery_beat.schedulers import DatabaseScheduler  # noqa: PLC0415
     from sqlalchemy_celery_beat.session import SessionManager  # noqa: PLC0415
@@ -129,16 +128,14 @@ def sqlalchemy(app: Celery, n: int, folder: str) -> Iterator[Any]:
         session.add(every)
         session.flush()
         session.add_all(
-            PeriodicTask(
-                name=f"s{i:05}", task=TASK, schedule_model=every, last_run_at=HOUR_AGO
-            )
+            PeriodicTask(name=f"s{i:05}", task=TASK, schedule_model=every, last_run_at=HOUR_AGO)
             for i in range(n)
         )
         session.commit()
-    yield DatabaseScheduler(app=app)
+    return DatabaseScheduler(app=app)
 
 
-PEERS: dict[str, Callable[[Celery, int, str], Iterator[Scheduler]]] = {
+PEERS: dict[str, Callable[[Celery, int, str], Scheduler]] = {
     "celery": own,
     "redbeat": redbeat,
     "django-celery-beat": django,
@@ -157,14 +154,13 @@ def main() -> None:
     elif kind == "tsumugi":
         tsumugi(app, n, given["ledger"])
     else:
-        for scheduler in PEERS[kind](app, n, given["folder"]):
-            sent: list[int] = []
-            signals.after_task_publish.connect(lambda **_: sent.append(1), weak=False)
-            say("ready")
-            say("begins")
-            while len(sent) < n:
-                scheduler.tick()
-    say("cpu " + str(sum(os.times()[:2])))
+        scheduler = PEERS[kind](app, n, given["folder"])
+        sent: list[int] = []
+        signals.after_task_publish.connect(lambda **_: sent.append(1), weak=False)
+        say("ready")
+        say("begins")
+        while len(sent) < n:
+            scheduler.tick()
     time.sleep(600)
 
 

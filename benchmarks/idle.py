@@ -1,7 +1,7 @@
 """(c) What a beat costs that has nothing to do, by the number of repeats it stores."""
 
-import os
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -32,8 +32,18 @@ def measure(stage: Stage, number: int, seconds: float) -> dict[str, Any]:
     engine = make_engine(read_url(ledger))
     _multiply(engine, number)
     begin = time.time()
-    words = ("-m", "celery", "-A", "benchmarks.project", "beat", "-l", "ERROR", "--pidfile=",
-             "-S", "tsumugi_celery:Scheduler")
+    words = (
+        "-m",
+        "celery",
+        "-A",
+        "benchmarks.project",
+        "beat",
+        "-l",
+        "ERROR",
+        "--pidfile=",
+        "-S",
+        "tsumugi_celery:Scheduler",
+    )
     with python(*words, **env) as child:
         beats = sa.select(sa.func.count()).where(node.c.role == "beat")
         while True:
@@ -50,7 +60,7 @@ def measure(stage: Stage, number: int, seconds: float) -> dict[str, Any]:
         used = after.user + after.system - before.user - before.system
         memory = process.memory_info().rss / 2**20
     engine.dispose()
-    size = os.path.getsize(ledger.removeprefix("sqlite:///")) / 2**20
+    size = Path(ledger.removeprefix("sqlite:///")).stat().st_size / 2**20
     return {
         "repeats": number,
         "start_s": round(started, 2),

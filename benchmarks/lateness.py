@@ -21,12 +21,14 @@ def measure(stage: Stage, number: int, seconds: float) -> list[dict[str, Any]]:
     env = {"BENCH_SECONDLY": str(number)}
     command = ("-m", "celery", "-A", "benchmarks.project", "beat", "-l", "ERROR", "--pidfile=")
     ours = python(
-        *command, "-S", "tsumugi_celery:Scheduler",
-        BENCH_BROKER=urls["tsumugi"], BENCH_LEDGER=ledger, **env,
+        *command,
+        "-S",
+        "tsumugi_celery:Scheduler",
+        BENCH_BROKER=urls["tsumugi"],
+        BENCH_LEDGER=ledger,
+        **env,
     )
-    own = python(
-        *command, "-s", str(stage.folder() / "own"), BENCH_BROKER=urls["celery"], **env
-    )
+    own = python(*command, "-s", str(stage.folder() / "own"), BENCH_BROKER=urls["celery"], **env)
     found: dict[str, list[tuple[float, dict[str, Any], list[Any]]]] = {"tsumugi": [], "celery": []}
     with ours, own:
         clients = {kind: redis.Redis.from_url(url) for kind, url in urls.items()}
@@ -91,6 +93,10 @@ def _row(kind: str, number: int, late: list[float]) -> dict[str, Any]:
     ordered = sorted(late)
     at = lambda part: round(ordered[min(len(ordered) - 1, math.ceil(part * len(ordered)) - 1)], 1)  # noqa: E731
     return {
-        "what": kind, "schedules": number, "messages": len(ordered),
-        "p50_ms": at(0.5), "p99_ms": at(0.99), "max_ms": at(1.0),
+        "what": kind,
+        "schedules": number,
+        "messages": len(ordered),
+        "p50_ms": at(0.5),
+        "p99_ms": at(0.99),
+        "max_ms": at(1.0),
     }

@@ -26,9 +26,7 @@ if ledger:
 
     handle = tsumugi_celery.define_tsumugi(app, database_url=ledger, schedules={})
     app.conf.beat_schedule = {
-        f"s{i}": {
-            "binding": "proj.noop", "payload": [i], "everyMs": 1000, "overlap": "overlap"
-        }
+        f"s{i}": {"binding": "proj.noop", "payload": [i], "everyMs": 1000, "overlap": "overlap"}
         for i in range(secondly)
     }
     if os.environ.get("BENCH_REPEATS"):

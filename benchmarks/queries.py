@@ -75,10 +75,15 @@ def measure(stage: Stage, kind: str, number: int, rounds: int = 7) -> list[dict[
             at = time.perf_counter()
             ask()
             taken.append(1000 * (time.perf_counter() - at))
-        rows.append({
-            "what": what, "ledger": kind, "occurrences": number,
-            "median_ms": round(statistics.median(taken), 1), "max_ms": round(max(taken), 1),
-        })
+        rows.append(
+            {
+                "what": what,
+                "ledger": kind,
+                "occurrences": number,
+                "median_ms": round(statistics.median(taken), 1),
+                "max_ms": round(max(taken), 1),
+            }
+        )
     state.ledger.close()
     return rows
 
@@ -91,8 +96,9 @@ def _insert(first: int, begin: int, part: int, minutes: int) -> Any:
     ]
     # Numbers in the text: they come from this file, and psycopg cannot guess their types.
     minute = (digits[0].c.d + sa.literal_column("10") * digits[1].c.d).label("m")
-    at = (sa.literal_column(str(begin)) + (sa.literal_column(str(part)) + minute)
-          * sa.literal_column(str(MINUTE)))
+    at = sa.literal_column(str(begin)) + (
+        sa.literal_column(str(part)) + minute
+    ) * sa.literal_column(str(MINUTE))
     number = schedule.c.id - sa.literal_column(str(first))
     failed = (minute + number) % sa.literal_column("33") == 0
     chosen: dict[str, Any] = {
@@ -105,7 +111,10 @@ def _insert(first: int, begin: int, part: int, minutes: int) -> Any:
         "target": schedule.c.target,
         "task": schedule.c.target,
         "guarantee": sa.literal("at-least-once"),
-        "fired_at": at, "attempt": sa.literal_column("1"), "started_at": at, "ended_at": at,
+        "fired_at": at,
+        "attempt": sa.literal_column("1"),
+        "started_at": at,
+        "ended_at": at,
     }
     query = (
         sa.select(*(value.label(key) for key, value in chosen.items()))

@@ -30,8 +30,9 @@ def bars(results: dict[str, Any]) -> list[dict[str, Any]]:
     rows = _of(results, "burst", what="tsumugi", n=many, broker="redis", ledger="sqlite")
     firsts = [row["first_ms"] for row in rows if row["first_ms"] is not None]
     bar("burst: first message after the second, ms", "<= 100", max(firsts, default=None))
-    one = _median(_of(results, "burst", what="tsumugi", n=many, broker="redis",
-                      ledger="postgresql"))
+    one = _median(
+        _of(results, "burst", what="tsumugi", n=many, broker="redis", ledger="postgresql")
+    )
     two = _median(_of(results, "burst", what="tsumugi, 2 beats", n=many))
     bar("two beats, of one (PostgreSQL)", ">= 1.5", _ratio(two, one))
     for row in _of(results, "late", what="tsumugi", schedules=1):
@@ -45,22 +46,31 @@ def bars(results: dict[str, Any]) -> list[dict[str, Any]]:
         for index, row in enumerate(rows):
             if row["what"] == "tracked" and row["ledger"] == ledger:
                 other, without = rows[index + 1], rows[index + 2]
-                bar(f"worker: tracked, of untracked ({ledger})", ">= 0.7",
-                    _ratio(row["rate"], other["rate"]))
-                bar(f"worker: others' tasks, of without ({ledger})", ">= 0.98",
-                    _ratio(other["rate"], without["rate"]))
+                bar(
+                    f"worker: tracked, of untracked ({ledger})",
+                    ">= 0.7",
+                    _ratio(row["rate"], other["rate"]),
+                )
+                bar(
+                    f"worker: others' tasks, of without ({ledger})",
+                    ">= 0.98",
+                    _ratio(other["rate"], without["rate"]),
+                )
     slowest = max(results.get("queries", []), key=lambda row: row["median_ms"], default=None)
     if slowest is not None:
-        bar(f"slowest query: {slowest['what']}, {slowest['ledger']}, ms", "< 50",
-            slowest["median_ms"])
+        bar(
+            f"slowest query: {slowest['what']}, {slowest['ledger']}, ms",
+            "< 50",
+            slowest["median_ms"],
+        )
     return found
 
 
 def table(results: dict[str, Any]) -> str:
     """All results as text."""
     machine = results["machine"]
-    lines = [f"{machine['cores']} cores of {machine['processor']}, Python {machine['python']}, "
-             f"Celery {machine['celery']}, load before {machine['load_before']}"]
+    where = f"{machine['cores']} cores of {machine['processor']}, Python {machine['python']}"
+    lines = [f"{where}, Celery {machine['celery']}, load before {machine['load_before']}"]
     for name, title in PARTS.items():
         if results.get(name):
             lines += ["", title, *_lines(results[name])]
@@ -96,7 +106,8 @@ def plot(results: dict[str, Any], path: Path) -> None:
 
 def _of(results: dict[str, Any], part: str, **wanted: object) -> list[dict[str, Any]]:
     return [
-        row for row in results.get(part, [])
+        row
+        for row in results.get(part, [])
         if not row.get("confirm") and all(row[key] == value for key, value in wanted.items())
     ]
 

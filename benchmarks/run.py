@@ -23,8 +23,19 @@ from benchmarks import burst, idle, lateness, nexttimes, queries, report, workin
 from benchmarks.stage import Stage
 
 Rows = Iterator[dict[str, Any]]
-PACKAGES = ("celery", "kombu", "sqlalchemy", "redis", "psycopg", "pymysql", "croniter", "cronsim",
-            "celery-redbeat", "django-celery-beat", "sqlalchemy-celery-beat")
+PACKAGES = (
+    "celery",
+    "kombu",
+    "sqlalchemy",
+    "redis",
+    "psycopg",
+    "pymysql",
+    "croniter",
+    "cronsim",
+    "celery-redbeat",
+    "django-celery-beat",
+    "sqlalchemy-celery-beat",
+)
 
 
 def bursts(stage: Stage, *, quick: bool) -> Rows:
@@ -34,8 +45,14 @@ def bursts(stage: Stage, *, quick: bool) -> Rows:
         yield burst.measure(stage, "bare", many)
         yield burst.measure(stage, "tsumugi", many)
     yield burst.measure(stage, "bare batch", many)
-    for kind in ("bare", "tsumugi", "celery", "redbeat", "django-celery-beat",
-                 "sqlalchemy-celery-beat"):
+    for kind in (
+        "bare",
+        "tsumugi",
+        "celery",
+        "redbeat",
+        "django-celery-beat",
+        "sqlalchemy-celery-beat",
+    ):
         yield burst.measure(stage, kind, 300 if quick else 1000)
     if not quick:
         yield burst.measure(stage, "redbeat", many)
@@ -83,7 +100,11 @@ def times(_stage: Stage, *, quick: bool) -> Rows:  # noqa: ARG001 - as the other
 
 
 PARTS: dict[str, Callable[..., Rows]] = {
-    "burst": bursts, "late": late, "idle": idling, "worker": worker, "queries": asked,
+    "burst": bursts,
+    "late": late,
+    "idle": idling,
+    "worker": worker,
+    "queries": asked,
     "times": times,
 }
 
@@ -102,8 +123,11 @@ def main() -> None:
             rows = results[name] = []
             for row in PARTS[name](stage, quick=given.quick):
                 rows.append(row)
-                print(name, {key: value for key, value in row.items() if value is not None},
-                      flush=True)
+                print(
+                    name,
+                    {key: value for key, value in row.items() if value is not None},
+                    flush=True,
+                )
     finally:
         stage.close()
     results["bars"] = report.bars(results)
@@ -122,9 +146,12 @@ def machine() -> dict[str, Any]:
         (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), "?"
     )
     return {
-        "processor": model, "cores": os.cpu_count(), "system": platform.system(),
+        "processor": model,
+        "cores": os.cpu_count(),
+        "system": platform.system(),
         "kernel": platform.release().split("-")[0],
-        "python": platform.python_version(), "load_before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 2),
         **{name: version(name) for name in PACKAGES},
     }
 

@@ -50,7 +50,7 @@ class Stage:
             return False
         try:
             server: Server = KINDS[kind]()
-        except BaseException as exc:  # noqa: BLE001 - a skip of pytest's is no Exception
+        except BaseException as exc:  # a skip of pytest's is no Exception
             if isinstance(exc, KeyboardInterrupt):
                 raise
             print(f"{kind} is not installed: its measurements are left out", flush=True)
@@ -122,6 +122,7 @@ def depth_of(url: str, queue: str = "celery") -> Iterator[Callable[[], int]]:
         client.close()
         return
     with kombu.Connection(url) as connection:
+
         def depth() -> int:
             with suppress(Exception):
                 return int(

@@ -23,7 +23,9 @@ def measure(stage: Stage, n: int, rounds: int, ledger: str) -> list[dict[str, An
             found[kind].append(_one(stage, kind, n, ledger))
     rows = [
         {
-            "what": kind, "n": n, "ledger": ledger if kind == "tracked" else None,
+            "what": kind,
+            "n": n,
+            "ledger": ledger if kind == "tracked" else None,
             "rate": round(statistics.median(rate for rate, _ in each)),
             "cpu_us_each": round(statistics.median(cpu for _, cpu in each), 1),
         }
@@ -38,8 +40,13 @@ def measure(stage: Stage, n: int, rounds: int, ledger: str) -> list[dict[str, An
 def _one(stage: Stage, kind: str, n: int, ledger: str) -> tuple[float, float]:
     url = stage.broker("redis")
     database = stage.database(ledger) if kind == "tracked" else stage.database("sqlite")
-    given = {"kind": "tsumugi" if kind == "tracked" else "bare batch", "n": n, "broker": url,
-             "folder": str(stage.folder()), "ledger": database}
+    given = {
+        "kind": "tsumugi" if kind == "tracked" else "bare batch",
+        "n": n,
+        "broker": url,
+        "folder": str(stage.folder()),
+        "ledger": database,
+    }
     with depth_of(url) as depth:
         with python("benchmarks/bursting.py", json.dumps(given)) as child:
             assert child.stdout is not None
@@ -51,8 +58,21 @@ def _one(stage: Stage, kind: str, n: int, ledger: str) -> tuple[float, float]:
         env = {"BENCH_BROKER": url}
         if kind != "without the package":
             env["BENCH_LEDGER"] = database
-        words = ("-m", "celery", "-A", "benchmarks.project", "worker", "-l", "ERROR", "-c", "2",
-                 "--without-gossip", "--without-mingle", "-n", f"bench{time.time()}@localhost")
+        words = (
+            "-m",
+            "celery",
+            "-A",
+            "benchmarks.project",
+            "worker",
+            "-l",
+            "ERROR",
+            "-c",
+            "2",
+            "--without-gossip",
+            "--without-mingle",
+            "-n",
+            f"bench{time.time()}@localhost",
+        )
         client = redis.Redis.from_url(url)
         with python(*words, **env) as worker:
             process = psutil.Process(worker.pid)
