@@ -1,0 +1,48 @@
+"""Counts what a ledger is asked: statements, rows written, and the steps SQLite takes for them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import event
+
+BOUNDS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "PRAGMA")
+
+
+@dataclass
+class Count:
+    """What was asked for.
+
+    Attributes:
+        statements: the text of each, without those that only bound transactions.
+        rows: how many sets of values they were given in all.
+        steps: instructions of SQLite's machine: what it reads, whether or not it returns it.
+    """
+
+    statements: list[str] = field(default_factory=list)
+    rows: int = 0
+    steps: int = 0
+
+
+@contextmanager
+def counting(ledger: Any) -> Iterator[Count]:
+    """Count what this process asks an SQLite ledger."""
+    count = Count()
+
+    def step() -> int:
+        count.steps += 1
+        return 0
+
+    def note(connection, _cursor, statement, parameters, _context, many):
+        connection.connection.driver_connection.set_progress_handler(step, 1)
+        if not statement.startswith(BOUNDS):
+            count.statements.append(statement)
+            count.rows += len(parameters) if many else 1
+
+    engine = ledger.engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield count
+    finally:
+        event.remove(engine, "before_cursor_execute", note)

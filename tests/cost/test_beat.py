@@ -1,0 +1,105 @@
+"""What a tick costs: nothing for what is not due, and little for what is. Counts, never times."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.beat.bench import Bench, job
+from tests.cost.counting import Count, counting
+
+HOUR = 3_600_000
+#: Rows of one execution: the occurrence, its schedule moved on; then both settled.
+ROWS_OF_ONE = 4
+
+
+@pytest.fixture
+def bench(tmp_path: Path):
+    """A bench whose beat sends at most 100 together."""
+    made = Bench(tmp_path, tsumugi_batch_size=100)
+    yield made
+    made.stop()
+
+
+def measured(bench: Bench, at: str) -> Count:
+    """What one tick at this time asks the ledger; the chores of the beat have just been done."""
+    cycle = bench.cycle
+    assert cycle is not None
+    cycle.chores._next = [float("inf")] * len(cycle.chores._next)
+    with counting(bench.ledger) as count:
+        bench.at(at, finish=False)
+    return count
+
+
+def start(bench: Bench, due: int, resting: int) -> None:
+    bench.start(
+        {
+            **{f"due{i}": job(everyMs=60_000) for i in range(due)},
+            **{f"resting{i}": job(everyMs=24 * HOUR) for i in range(resting)},
+        }
+    )
+    bench.tick(finish=False)
+    assert bench.ledger.id  # read once a process, by the first message
+
+
+@pytest.mark.parametrize("due", [0, 5])
+def test_what_is_not_due_costs_nothing(tmp_path: Path, due: int):
+    counts = []
+    for resting in (5, 500):
+        folder = tmp_path / str(resting)
+        folder.mkdir()
+        bench = Bench(folder)
+        start(bench, due, resting)
+        counts.append(measured(bench, "2026-05-01T12:01:00Z"))
+        bench.stop()
+    few, many = counts
+    assert many.statements == few.statements
+    assert many.rows == few.rows
+    # A deeper index takes a step or two more; 495 rows read in vain would take thousands.
+    assert many.steps <= few.steps * 1.2 + 50
+
+
+def test_a_tick_with_nothing_due_looks_once(bench):
+    start(bench, 0, 20)
+    assert len(measured(bench, "2026-05-01T12:01:00Z").statements) == 1
+
+
+def test_a_batch_costs_the_same_statements_whatever_its_size(tmp_path: Path):
+    texts = []
+    for due in (2, 90):
+        folder = tmp_path / str(due)
+        folder.mkdir()
+        bench = Bench(folder, tsumugi_batch_size=100)
+        start(bench, due, 0)
+        count = measured(bench, "2026-05-01T12:01:00Z")
+        bench.stop()
+        texts.append([each.partition(" IN ")[0] for each in count.statements])
+    assert texts[0] == texts[1]
+    # See what is next, claim (5), settle (2), see what is next.
+    assert len(texts[0]) <= 9
+
+
+def test_an_occurrence_is_written_by_four_rows(tmp_path: Path):
+    rows = []
+    for due in (10, 60):
+        folder = tmp_path / str(due)
+        folder.mkdir()
+        bench = Bench(folder)
+        start(bench, due, 0)
+        rows.append(measured(bench, "2026-05-01T12:01:00Z").rows)
+        bench.stop()
+    assert rows[1] - rows[0] == ROWS_OF_ONE * 50
+
+
+def test_a_burst_of_several_batches_costs_as_many_batches(bench):
+    start(bench, 250, 0)
+    count = measured(bench, "2026-05-01T12:01:00Z")
+    inserts = [each for each in count.statements if "INSERT INTO tsumugi_occurrence" in each]
+    assert len(inserts) == 3
+    assert len(count.statements) <= 3 * 8 + 2
+
+
+def test_counting_sees_a_table_that_is_read_whole(bench):
+    start(bench, 0, 400)
+    with counting(bench.ledger) as count, bench.ledger.read() as connection:
+        connection.exec_driver_sql("SELECT count(*) FROM tsumugi_schedule WHERE target = 'x'")
+    assert count.steps > 1000
