@@ -5,12 +5,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 
 from tests.servers import Database
+from tests.waiting import wait_for
 from tsumugi_celery import LedgerError
 from tsumugi_celery.ledger import versions
 from tsumugi_celery.ledger.ledger import Ledger
@@ -188,3 +190,32 @@ def test_a_database_that_does_not_exist_on_the_server(postgres_database, mariadb
     for one in (postgres_database, mariadb_database):
         missing = one.url.replace("/test_", "/missing_")
         assert "missing_" in refusal(missing)
+
+
+def test_tables_that_another_process_is_making_are_waited_for(mariadb_database: Database):
+    """MariaDB commits each table by itself: one that looks in between sees some of them."""
+    ledger = Ledger(mariadb_database.url)
+    maker = create_engine(ledger.url)
+    opened = threading.Event()
+
+    def open_it() -> None:
+        ledger.open()
+        opened.set()
+
+    with maker.connect() as connection:
+        connection.execute(text(f"SELECT GET_LOCK('{versions.VERSION_TABLE}', 10)"))
+        connection.execute(text("CREATE TABLE tsumugi_meta (half INTEGER)"))
+        connection.commit()
+        opener = threading.Thread(target=open_it)
+        opener.start()
+        waits = text(
+            "SELECT count(*) FROM information_schema.processlist WHERE state = 'User lock'"
+        )
+        wait_for(lambda: connection.execute(waits).scalar_one(), 20, what="a wait for the lock")
+        connection.execute(text("DROP TABLE tsumugi_meta"))
+        connection.execute(text(f"SELECT RELEASE_LOCK('{versions.VERSION_TABLE}')"))
+        connection.commit()
+        opener.join(60)
+    maker.dispose()
+    assert opened.is_set()
+    ledger.close()

@@ -31,8 +31,11 @@ def open_database(ledger: Ledger) -> None:
     """
     try:
         with ledger.read() as connection:
-            found = current(connection)
-            strangers = _ours(connection) if found is None else []
+            found, strangers = _look(connection)
+        if found is None and strangers:
+            # Another process may be in the midst of making them, which is no transaction on MySQL.
+            with ledger.engine.connect() as connection, _exclusively(connection):
+                found, strangers = _look(connection)
     except DBAPIError as exc:
         msg = (
             f"The ledger {ledger} cannot be opened: {_one_line(exc.orig)}. Check that the database "
@@ -49,6 +52,12 @@ def open_database(ledger: Ledger) -> None:
         upgrade(ledger)
     elif found != HEAD:
         raise LedgerError(_mismatch(ledger, found))
+
+
+def _look(connection: Connection) -> tuple[str | None, list[str]]:
+    """Return the version, and without one the tables that have our names all the same."""
+    found = current(connection)
+    return found, _ours(connection) if found is None else []
 
 
 def current(connection: Connection) -> str | None:
