@@ -20,7 +20,7 @@ Call = Callable[..., Result]
 def app(tmp_path: Path) -> Celery:
     made = Celery("shop", broker="memory://", set_as_current=False)
 
-    @made.task(name="shop.add")
+    @made.task(name="shop.add", shared=False)
     def add(x: int, y: int) -> int:
         return x + y
 
