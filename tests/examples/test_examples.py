@@ -70,6 +70,42 @@ def test_django_settings(project, redis_broker):
     project.wait_for(lambda: completed(ledger, "heartbeat") >= 2, 40, what="completed jobs")
 
 
+@pytest.mark.e2e
+def test_flows(project, redis_broker):
+    use(project, "flows", "proj", BROKER_URL=redis_broker.url)
+    project.worker()
+    assert project.beat().running
+    url = f"sqlite:///{project.folder}/tsumugi.sqlite3"
+    project.wait_for(lambda: Path(project.folder, "tsumugi.sqlite3").exists())
+    project.wait_for(lambda: completed(url, "report") >= 1, 60, what="a completed Run")
+    identifier = project.celery("tsumugi", "trigger", "report").stdout.split()[-1]
+    assert "proj.publish" in project.celery("tsumugi", "run", identifier).stdout
+
+
+@pytest.mark.e2e
+def test_repeats_with_a_table_of_the_users_own(project, redis_broker):
+    url = f"sqlite:///{project.folder}/sites.sqlite3"
+    use(project, "repeats", "proj", BROKER_URL=redis_broker.url, DATABASE_URL=url)
+    assert project.celery("tsumugi", "migrate").returncode == 0
+    added = project.python("import proj; print(proj.add_site('https://example.org'))")
+    refused = """
+        import proj
+        try:
+            proj.add_site(object())
+        except Exception:
+            pass
+        with proj.engine.connect() as connection:
+            print(len(connection.execute(proj.sites.select()).all()), proj.probes.count())
+    """
+    assert project.python(refused).split() == ["1", "1"]
+    project.worker()
+    assert project.beat().running
+    name = f"site:{added.strip()}"
+    project.wait_for(lambda: completed(url, name) >= 2, 60, what="completed probes")
+    left = f"import proj; proj.remove_site({added}); print(proj.probes.count())"
+    assert project.python(left).split() == ["0"]
+
+
 def test_the_compose_file_offers_what_the_example_asks_for():
     compose = (EXAMPLES / "redis_postgres" / "docker-compose.yml").read_text()
     source = (EXAMPLES / "redis_postgres" / "proj.py").read_text()
