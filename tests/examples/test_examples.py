@@ -90,14 +90,15 @@ def test_repeats_with_a_table_of_the_users_own(project, redis_broker):
     added = project.python("import proj; print(proj.add_site('https://example.org'))")
     refused = """
         import proj
+        from tsumugi_celery import DefinitionError
         try:
-            proj.add_site(object())
-        except Exception:
-            pass
+            proj.add_site(b"inserted as it is, but no JSON")
+        except DefinitionError as refusal:
+            print(len(refusal.problems))
         with proj.engine.connect() as connection:
             print(len(connection.execute(proj.sites.select()).all()), proj.probes.count())
     """
-    assert project.python(refused).split() == ["1", "1"]
+    assert project.python(refused).split() == ["1", "1", "1"]
     project.worker()
     assert project.beat().running
     name = f"site:{added.strip()}"

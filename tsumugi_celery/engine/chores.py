@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from tsumugi_celery.engine import facts, retention, run_chores
+from tsumugi_celery.engine.absent import Absent
 from tsumugi_celery.engine.heartbeat import Watch
 from tsumugi_celery.engine.lost import find_lost
 from tsumugi_celery.engine.mend import mend
@@ -61,7 +62,7 @@ class Chores:
         self._next = [0.0] * len(self._every)
         self._sweep_at = cycle.clock.monotonic()
         self._offset: int | None = None
-        self._missed: dict[run_chores.Missed, float] = {}
+        self._absent: Absent[run_chores.Missed] = Absent(settings.presumed_gone)
 
     def run(self) -> None:
         """Do the chores whose time has come."""
@@ -162,7 +163,7 @@ class Chores:
     def find_lost(self) -> None:
         """Send again what the broker has lost."""
         self.cycle.send(find_lost(self.cycle, self.watch))
-        run_chores.find_lost_tasks(self.cycle, self.watch, self._missed)
+        run_chores.find_lost_tasks(self.cycle, self.watch, self._absent)
 
     def look_after_runs(self) -> None:
         """Bring Runs to their end that no worker will."""

@@ -25,6 +25,7 @@ from tsumugi_celery.ledger import nodes, run_tasks, runs
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
+    from tsumugi_celery.engine.absent import Absent
     from tsumugi_celery.engine.cycle import Cycle
     from tsumugi_celery.engine.heartbeat import Watch
 
@@ -87,15 +88,15 @@ def reap_tasks(cycle: Cycle, watch: Watch) -> None:
             _fail(cycle, row, f"its worker {row.worker} vanished")
 
 
-def find_lost_tasks(cycle: Cycle, watch: Watch, missed: dict[Missed, float]) -> None:
+def find_lost_tasks(cycle: Cycle, watch: Watch, absent: Absent[Missed]) -> None:
     """Settle the tasks whose messages are gone from the broker.
 
     Args:
         cycle: the beat.
         watch: knows which workers live, and what they have.
-        missed: since when which message was found nowhere, by a clock in seconds. One that a worker
-            has just taken is in no queue, and not in the worker's last heartbeat either; so a
-            message must be missed for as long as a living worker may be silent.
+        absent: the messages that were found nowhere. One that a worker has just taken is in no
+            queue, and not in the worker's last heartbeat either; so a message must be missed for
+            as long as a living worker may be silent.
     """
     now = cycle.clock.now()
     after = int(cycle.settings.republish_after * 1000)
@@ -103,7 +104,7 @@ def find_lost_tasks(cycle: Cycle, watch: Watch, missed: dict[Missed, float]) -> 
         rows = runs.stale(connection, cycle.namespace, before=now - after, limit=BATCH)
         vanished = _vanished_at(connection, cycle, watch) if rows else None
     if not rows:
-        missed.clear()
+        absent.overdue((), cycle.clock.monotonic())
         return
     empty = {queue: is_empty(cycle, queue) for queue in {row.queue for row in rows}}
     if not watch.live_workers:
@@ -111,8 +112,7 @@ def find_lost_tasks(cycle: Cycle, watch: Watch, missed: dict[Missed, float]) -> 
         return
     reserved = {each for info in watch.live_workers.values() for each in info.get("reserved", ())}
     hidden = _redelivery_ms(cycle)
-    before = dict(missed)
-    missed.clear()
+    missing = {}
     for row in rows:
         age = now - max(row.queued_at or 0, row.due_at or 0)
         # A worker that vanished may have had it: then it is out of sight until it comes back.
@@ -122,10 +122,9 @@ def find_lost_tasks(cycle: Cycle, watch: Watch, missed: dict[Missed, float]) -> 
         # Work piles up at times; whether a message is in a queue that is not empty, nobody can say.
         if not empty[row.queue] and age <= GIVE_UP_MS:
             continue
-        key, moment = (row.run_id, row.task_id, row.sent, row.turn), cycle.clock.monotonic()
-        missed[key] = before.get(key, moment)
-        if moment - missed[key] >= cycle.settings.presumed_gone:
-            _fail(cycle, row, "its message is gone from the broker")
+        missing[row.run_id, row.task_id, row.sent, row.turn] = row
+    for key in absent.overdue(missing, cycle.clock.monotonic()):
+        _fail(cycle, missing[key], "its message is gone from the broker")
 
 
 def _vanished_at(connection: Connection, cycle: Cycle, watch: Watch) -> int | None:

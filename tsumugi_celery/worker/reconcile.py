@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from tsumugi_celery.core import states
+from tsumugi_celery.engine.absent import Absent
 from tsumugi_celery.ledger.schema import occurrence as t
 from tsumugi_celery.worker import inventory, report
 
@@ -37,9 +38,8 @@ class Reconciler:
     ) -> None:
         """Start with nothing missed."""
         self._state = state
-        self._patience = patience
         self._held = held
-        self._missed: dict[tuple[str, int], float] = {}
+        self._absent: Absent[tuple[str, int]] = Absent(patience)
 
     def look(self, node_id: str) -> None:
         """Compare once; called after each heartbeat.
@@ -54,10 +54,8 @@ class Reconciler:
             rows = connection.execute(query).all()
         now, held = self._state.clock.monotonic(), self._held()
         missing = [(row.id, row.attempt) for row in rows if row.id not in held]
-        self._missed = {key: self._missed.get(key, now) for key in missing}
-        for (identifier, attempt), since in list(self._missed.items()):
-            if now - since >= self._patience:
-                change = report.lost(
-                    identifier, self._state.clock.now(), WHY, timed_out=False, attempt=attempt
-                )
-                self._state.ledger.transact(change)
+        for identifier, attempt in self._absent.overdue(missing, now):
+            change = report.lost(
+                identifier, self._state.clock.now(), WHY, timed_out=False, attempt=attempt
+            )
+            self._state.ledger.transact(change)

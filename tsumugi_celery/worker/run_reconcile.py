@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from celery import states as celery_states
 
 from tsumugi_celery.core import states
+from tsumugi_celery.engine.absent import Absent
 from tsumugi_celery.flows.end import finish_if_done
 from tsumugi_celery.ledger import run_tasks
 from tsumugi_celery.worker import inventory
@@ -41,9 +42,8 @@ class RunReconciler:
     ) -> None:
         """Start with nothing missed."""
         self._state = state
-        self._patience = patience
         self._held = held
-        self._missed: dict[Key, float] = {}
+        self._absent: Absent[Key] = Absent(patience)
 
     def look(self, node_id: str) -> None:
         """Compare once; called after each heartbeat.
@@ -54,12 +54,9 @@ class RunReconciler:
         with self._state.ledger.read() as connection:
             rows = {_key(row): row for row in run_tasks.running_on(connection, node_id)}
         now, held = self._state.clock.monotonic(), self._held()
-        self._missed = {
-            key: self._missed.get(key, now) for key, row in rows.items() if row.task_id not in held
-        }
-        for key, since in self._missed.items():
-            if now - since >= self._patience:
-                self._settle(rows[key])
+        missing = [key for key, row in rows.items() if row.task_id not in held]
+        for key in self._absent.overdue(missing, now):
+            self._settle(rows[key])
 
     def _settle(self, row: Row[str, str, int]) -> None:
         done = self._state.app.AsyncResult(row.task_id).state == celery_states.SUCCESS
