@@ -24,7 +24,7 @@ def measured(bench: Bench, at: str) -> Count:
     """What one tick at this time asks the ledger; the chores of the beat have just been done."""
     cycle = bench.cycle
     assert cycle is not None
-    cycle.chores._next = [float("inf")] * len(cycle.chores._next)
+    cycle.chores.rounds.rest()
     with counting(bench.ledger) as count:
         bench.at(at, finish=False)
     return count
@@ -61,6 +61,20 @@ def test_what_is_not_due_costs_nothing(tmp_path: Path, due: int):
 def test_a_tick_with_nothing_due_looks_once(bench):
     start(bench, 0, 20)
     assert len(measured(bench, "2026-05-01T12:01:00Z").statements) == 1
+
+
+def test_a_second_without_work_costs_few_statements(bench):
+    start(bench, 0, 20)
+    cycle = bench.cycle
+    assert cycle is not None
+    bench.at("2026-05-01T12:00:10Z")  # what is looked after rarely has just been done
+    with counting(bench.ledger) as count:
+        bench.at("2026-05-01T12:00:10.500Z", finish=False)
+        bench.at("2026-05-01T12:00:11Z", finish=False)
+    # What is due next, two looks for work, and who is there.
+    assert len(count.statements) <= 4
+    # Nothing is written, so that many beats do not wait for each other.
+    assert not [each for each in count.statements if not each.startswith("SELECT")]
 
 
 def test_a_batch_costs_the_same_statements_whatever_its_size(tmp_path: Path):

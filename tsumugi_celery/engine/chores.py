@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError
 
 from tsumugi_celery.engine import facts, retention, run_chores
 from tsumugi_celery.engine.absent import Absent
@@ -17,7 +17,8 @@ from tsumugi_celery.engine.recover import take_over
 from tsumugi_celery.engine.register import restore
 from tsumugi_celery.engine.release import release
 from tsumugi_celery.engine.repeat_claim import let_go
-from tsumugi_celery.ledger import lateness, repeats, waiting
+from tsumugi_celery.engine.rounds import Rounds
+from tsumugi_celery.ledger import lateness, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ class Chores:
         self.cycle = cycle
         settings = cycle.settings
         self.watch = Watch(settings.presumed_gone, cycle.clock.monotonic)
-        self._every: list[tuple[float, Callable[[], None]]] = [
+        every: list[tuple[float, Callable[[], None]]] = [
             (min(0.5, settings.poll_interval), self.release),
             (min(0.5, settings.poll_interval), self.let_go),
             (min(1.0, settings.presumed_gone / 10), self.look_after_others),
@@ -59,35 +60,38 @@ class Chores:
             (RESTORE_EVERY, self.restore),
             (retention.BUSY, self.sweep),
         ]
-        self._next = [0.0] * len(self._every)
+        self.rounds = Rounds(every, cycle.clock.monotonic)
         self._sweep_at = cycle.clock.monotonic()
         self._offset: int | None = None
         self._absent: Absent[run_chores.Missed] = Absent(settings.presumed_gone)
+        self._seen: work.Work | None = None
 
     def run(self) -> None:
-        """Do the chores whose time has come."""
-        for index, (interval, chore) in enumerate(self._every):
-            if self.cycle.clock.monotonic() >= self._next[index]:
-                try:
-                    chore()
-                except SQLAlchemyError:
-                    raise
-                except Exception:
-                    # One row that a chore cannot deal with must not end beat, nor the other chores.
-                    log.exception("A chore failed", extra={"action": "chore.failed"})
-                self._next[index] = self.cycle.clock.monotonic() + interval
+        """Do the chores whose time has come; one look tells which of them have work."""
+        if self.rounds.next_in():
+            return
+        self._seen = self._look()
+        try:
+            self.rounds.run()
+        finally:
+            self._seen = None
 
-    def next_in(self) -> float:
-        """Return in how many seconds the next chore is due."""
-        return max(0.0, min(self._next) - self.cycle.clock.monotonic())
+    def _look(self) -> work.Work:
+        cycle = self.cycle
+        with cycle.ledger.read() as connection:
+            return work.look(
+                connection, cycle.namespace, list(cycle.plans.repeats), now=cycle.clock.now()
+            )
+
+    def _work(self) -> work.Work:
+        return self._seen if self._seen is not None else self._look()
 
     def release(self) -> None:
         """Send waiting jobs that nothing holds back."""
         cycle = self.cycle
         size = cycle.settings.batch_size
-        with cycle.ledger.read() as connection:
-            if not waiting.any_due(connection, cycle.namespace, now=cycle.clock.now()):
-                return
+        if not self._work().waiting:
+            return
         while True:
             claims = cycle.ledger.transact(
                 lambda connection: release(
@@ -107,9 +111,8 @@ class Chores:
         """Give repeats whose run has ended, later than their next time, a new next time."""
         cycle = self.cycle
         plans, size = cycle.plans.repeats, cycle.settings.batch_size
-        with cycle.ledger.read() as connection:
-            if not (plans and repeats.any_held(connection, cycle.namespace, sorted(plans))):
-                return
+        if not self._work().held:
+            return
         now = cycle.clock.now()
         if cycle.ledger.transact(
             lambda connection: let_go(connection, cycle.namespace, plans, now=now, limit=size)
@@ -135,6 +138,14 @@ class Chores:
         cycle = self.cycle
         with cycle.ledger.read() as connection:
             self.watch.look(connection, cycle.namespace, cycle.clock.now())
+        seen = self._work()
+        if seen.claimed:
+            self._take_over()
+        if seen.running:
+            self._reap()
+
+    def _take_over(self) -> None:
+        cycle = self.cycle
         claims = cycle.ledger.transact(
             lambda connection: take_over(
                 connection,
@@ -149,6 +160,9 @@ class Chores:
         )
         facts.recovered(log, claims)
         cycle.send(claims)
+
+    def _reap(self) -> None:
+        cycle = self.cycle
         settled = cycle.ledger.transact(
             lambda connection: reap(
                 connection,
@@ -167,6 +181,8 @@ class Chores:
 
     def look_after_runs(self) -> None:
         """Bring Runs to their end that no worker will."""
+        if not self._work().runs:
+            return
         run_chores.meet_deadlines(self.cycle)
         run_chores.reap_tasks(self.cycle, self.watch)
         run_chores.finish_runs(self.cycle)

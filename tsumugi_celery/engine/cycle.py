@@ -300,7 +300,7 @@ class Cycle:
         polled = self._polled if self._polled is not None else self.clock.monotonic()
         waits = [
             polled + self.settings.poll_interval - self.clock.monotonic(),
-            self.chores.next_in(),
+            self.chores.rounds.next_in(),
         ]
         if self._next_due is not None:
             waits.append((self._next_due - self.clock.now()) / 1000)

@@ -109,14 +109,6 @@ def last_ends(connection: Connection, identifiers: Sequence[str]) -> dict[int, i
     return found
 
 
-def any_held(connection: Connection, namespace: str, collections: Sequence[str]) -> bool:
-    """Return whether a repeat waits for its run to end."""
-    query = select(t.c.id).where(
-        t.c.namespace == namespace, t.c.collection.in_(collections), t.c.next_at == HELD
-    )
-    return connection.execute(query.limit(1)).first() is not None
-
-
 def to_let_go(
     connection: Connection, namespace: str, collections: Sequence[str], *, limit: int
 ) -> Sequence[Row[Any]]:

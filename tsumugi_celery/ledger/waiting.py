@@ -27,13 +27,6 @@ HELD = (SLOT, BINDING)
 IN_LEDGER = (SLOT, BINDING, RETRY)
 
 
-def any_due(connection: Connection, namespace: str, *, now: int) -> bool:
-    """Return whether anything waits in the ledger whose time has come, or has expired."""
-    expired = t.c.expires_at <= now
-    query = select(t.c.id).where(_waits(namespace, IN_LEDGER), (t.c.due_at <= now) | expired)
-    return connection.execute(query.limit(1)).first() is not None
-
-
 def expire(connection: Connection, namespace: str, *, now: int) -> None:
     """Cancel those that may not start any more."""
     connection.execute(
