@@ -16,13 +16,18 @@ class Count:
 
     Attributes:
         statements: the text of each, without those that only bound transactions.
-        rows: how many sets of values they were given in all.
+        sizes: how many sets of values each was given.
         steps: instructions of SQLite's machine: what it reads, whether or not it returns it.
     """
 
     statements: list[str] = field(default_factory=list)
-    rows: int = 0
+    sizes: list[int] = field(default_factory=list)
     steps: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many sets of values were given in all."""
+        return sum(self.sizes)
 
 
 @contextmanager
@@ -38,7 +43,7 @@ def counting(ledger: Any) -> Iterator[Count]:
         connection.connection.driver_connection.set_progress_handler(step, 1)
         if not statement.startswith(BOUNDS):
             count.statements.append(statement)
-            count.rows += len(parameters) if many else 1
+            count.sizes.append(len(parameters) if many else 1)
 
     engine = ledger.engine
     event.listen(engine, "before_cursor_execute", note)

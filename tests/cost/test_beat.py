@@ -6,6 +6,7 @@ import pytest
 
 from tests.beat.bench import Bench, job
 from tests.cost.counting import Count, counting
+from tsumugi_celery.engine.cycle import FIRST_BATCH
 
 HOUR = 3_600_000
 #: Rows of one execution: the occurrence, its schedule moved on; then both settled.
@@ -71,15 +72,16 @@ def test_a_second_without_work_costs_few_statements(bench):
     with counting(bench.ledger) as count:
         bench.at("2026-05-01T12:00:10.500Z", finish=False)
         bench.at("2026-05-01T12:00:11Z", finish=False)
-    # What is due next, two looks for work, and who is there.
-    assert len(count.statements) <= 4
+    # What is due next, two looks for work, who is there, and who holds claims.
+    assert len(count.statements) <= 5
     # Nothing is written, so that many beats do not wait for each other.
     assert not [each for each in count.statements if not each.startswith("SELECT")]
 
 
-def test_a_batch_costs_the_same_statements_whatever_its_size(tmp_path: Path):
+@pytest.mark.parametrize("sizes", [(2, FIRST_BATCH - 1), (FIRST_BATCH + 5, FIRST_BATCH + 95)])
+def test_a_batch_costs_the_same_statements_whatever_its_size(tmp_path: Path, sizes):
     texts = []
-    for due in (2, 90):
+    for due in sizes:
         folder = tmp_path / str(due)
         folder.mkdir()
         bench = Bench(folder, tsumugi_batch_size=100)
@@ -88,13 +90,25 @@ def test_a_batch_costs_the_same_statements_whatever_its_size(tmp_path: Path):
         bench.stop()
         texts.append([each.partition(" IN ")[0] for each in count.statements])
     assert texts[0] == texts[1]
-    # See what is next, claim (5), settle (2), see what is next.
-    assert len(texts[0]) <= 9
+    # See what is next; claim (5) and settle (2) each batch; see what is next.
+    batches = 1 if sizes[0] < FIRST_BATCH else 2
+    assert len(texts[0]) <= 2 + 7 * batches
+
+
+def test_the_first_messages_of_many_wait_for_a_small_claim_only(bench):
+    start(bench, 60, 0)
+    count = measured(bench, "2026-05-01T12:01:00Z")
+    claims = [
+        size
+        for text, size in zip(count.statements, count.sizes, strict=True)
+        if "INSERT INTO tsumugi_occurrence" in text
+    ]
+    assert claims == [FIRST_BATCH, 60 - FIRST_BATCH]
 
 
 def test_an_occurrence_is_written_by_four_rows(tmp_path: Path):
     rows = []
-    for due in (10, 60):
+    for due in (FIRST_BATCH + 10, FIRST_BATCH + 60):
         folder = tmp_path / str(due)
         folder.mkdir()
         bench = Bench(folder)
@@ -108,8 +122,9 @@ def test_a_burst_of_several_batches_costs_as_many_batches(bench):
     start(bench, 250, 0)
     count = measured(bench, "2026-05-01T12:01:00Z")
     inserts = [each for each in count.statements if "INSERT INTO tsumugi_occurrence" in each]
-    assert len(inserts) == 3
-    assert len(count.statements) <= 3 * 8 + 2
+    # A small one first, then 100 each.
+    assert len(inserts) == 4
+    assert len(count.statements) <= 4 * 7 + 2
 
 
 def test_counting_sees_a_table_that_is_read_whole(bench):

@@ -60,7 +60,7 @@ def test_two_apps_with_equal_schedule_names(ledger: Ledger):
     with ledger.begin() as connection:
         for namespace in ("shop", "Shop", "mail"):
             (row,) = schedules.due(connection, namespace, now=NOW, limit=9)
-            assert (row.name, row.target) == ("nightly", namespace)
+            assert (row.name, row.namespace) == ("nightly", namespace)
             assert set(schedules.of_namespace(connection, namespace)) == {"nightly"}
 
 

@@ -13,7 +13,7 @@ from tsumugi_celery.engine.heartbeat import Watch
 from tsumugi_celery.engine.lost import find_lost
 from tsumugi_celery.engine.mend import mend
 from tsumugi_celery.engine.reap import reap
-from tsumugi_celery.engine.recover import take_over
+from tsumugi_celery.engine.recover import holders_of_claims, take_over
 from tsumugi_celery.engine.register import restore
 from tsumugi_celery.engine.release import release
 from tsumugi_celery.engine.repeat_claim import let_go
@@ -138,10 +138,10 @@ class Chores:
         cycle = self.cycle
         with cycle.ledger.read() as connection:
             self.watch.look(connection, cycle.namespace, cycle.clock.now())
-        seen = self._work()
-        if seen.claimed:
+            holders = holders_of_claims(connection, cycle.namespace)
+        if holders:
             self._take_over()
-        if seen.running:
+        if self._work().running:
             self._reap()
 
     def _take_over(self) -> None:

@@ -87,6 +87,7 @@ def claim_due(
     limit: int,
     foreign: frozenset[str] = frozenset(),
     stopped: AbstractSet[str] = frozenset(),
+    careful: bool = False,
 ) -> Claimed:
     """Decide on the schedules that are due and record each decision.
 
@@ -99,14 +100,19 @@ def claim_due(
         limit: how many schedules at the most.
         foreign: fingerprints that are known to belong to other definitions.
         stopped: names of schedules that this process leaves to others.
+        careful: whether a time may have its row already.
+
+    Raises:
+        IntegrityError: a time has its row already; to be done again, `careful`.
     """
     result = Claimed()
     rows = schedules.due(connection, namespace, now=now, limit=limit, foreign=foreign)
     result.looked_at = len(rows)
     mine = [row for row in rows if _is_mine(row, plans, stopped, result)]
-    careful = [row.id for row in mine if row.overlap == "skip" and not row.paused]
-    busy = occurrences.unfinished_schedules(connection, careful)
-    paused_bindings = bindings.paused(connection, namespace) if mine else frozenset()
+    skipping = [row.id for row in mine if row.overlap == "skip" and not row.paused]
+    busy = occurrences.unfinished_schedules(connection, skipping)
+    bound = any(plans[row.name].binding_name is not None for row in mine)
+    paused_bindings = bindings.paused(connection, namespace) if bound else frozenset()
     batch = Batch(connection, node_id, now, paused_bindings, result)
     decided: list[tuple[Row[Any], Decision]] = []
     for row in mine:
@@ -126,7 +132,7 @@ def claim_due(
     taken = occurrences.ahead(connection, [row.id for row, each in decided if each.skipped])
     for row, decision in decided:
         batch.add(row, plans[row.name], decision, taken.get(row.id, ()))
-    batch.write()
+    batch.write(careful=careful)
     return result
 
 
@@ -211,6 +217,7 @@ class Batch:
         self.result = result
         self.inserts: list[dict[str, Any]] = []
         self.claims: list[Claim] = []
+        self.moves: list[dict[str, Any]] = []
         self.updates: list[dict[str, Any]] = []
         self.new_stretches: list[tuple[int, Skipped]] = []
         self.longer_stretches: list[tuple[int, int, Skipped]] = []
@@ -227,12 +234,25 @@ class Batch:
         counted = self.move_on(row, decision, timing, taken)
         self.result.skipped += [(row.name, each) for each in counted]
 
-    def write(self) -> None:
-        """Write down all that was taken up."""
-        inserted = occurrences.insert_or_lose(self.connection, self.inserts)
-        self.result.claims += [claim for claim in self.claims if claim.occurrence_id in inserted]
+    def write(self, *, careful: bool = False) -> None:
+        """Write down all that was taken up.
+
+        Args:
+            careful: whether a time may have its row already, which is then left as it is. Only a
+                clock that ran ahead makes such rows, and asking costs a savepoint.
+
+        Raises:
+            IntegrityError: a time has its row already.
+        """
+        if careful:
+            inserted = occurrences.insert_or_lose(self.connection, self.inserts)
+            self.claims = [claim for claim in self.claims if claim.occurrence_id in inserted]
+        else:
+            occurrences.insert_all(self.connection, self.inserts)
+        self.result.claims += self.claims
         stretches.add(self.connection, self.new_stretches, at=self.now)
         stretches.lengthen(self.connection, self.longer_stretches, at=self.now)
+        schedules.update_all(self.connection, self.moves)
         schedules.update_all(self.connection, self.updates)
 
     def _execute(self, row: Row[Any], plan: Plan, at: int) -> None:
@@ -292,11 +312,17 @@ class Batch:
                 self.new_stretches.append((row.id, skipped))
                 first, cause = (None, None) if apart else (skipped.first, skipped.cause)
         until = max((decision.execute_at or 0, *(skipped.last for skipped in decision.skipped)))
+        move = {
+            "id": row.id,
+            "next_at": decision.next_at,
+            "accounted_until": max(row.accounted_until, until),
+        }
+        if not counted and row.stretch_first is None:
+            self.moves.append(move)
+            return counted
         self.updates.append(
             {
-                "id": row.id,
-                "next_at": decision.next_at,
-                "accounted_until": max(row.accounted_until, until),
+                **move,
                 "n_overlap": row.n_overlap + counts[states.OVERLAP],
                 "n_delay": row.n_delay + counts[states.DELAY],
                 "n_pause": row.n_pause + counts[states.PAUSE],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: How many schedules the first claim of a tick takes, at the most.
+FIRST_BATCH = 20
 #: How long a beat waits before it asks a ledger that is away again, seconds.
 AWAY_WAIT = 1.0
 #: How long an ending beat waits for payload callables that are running, seconds.
@@ -174,8 +177,11 @@ class Cycle:
         return self._wait()
 
     def claim_all(self) -> None:
-        """Claim and send until nothing is due: a batch of each collection in turn."""
-        size = self.settings.batch_size
+        """Claim and send until nothing is due: a batch of each collection in turn.
+
+        The first batch is small: of many messages, the first ones leave at once (decision 0092).
+        """
+        size = min(FIRST_BATCH, self.settings.batch_size)
         now = self.clock.now()
         repeating = self.plans.repeats
         due = ["", *(name for name in repeating if self._repeats_due.get(name, now) <= now)]
@@ -187,12 +193,13 @@ class Cycle:
                     self.chores.release()
                 if claimed.looked_at < size:
                     due.remove(collection)
+            size = self.settings.batch_size
 
     def claim(self, limit: int, collection: str = "") -> Claimed:
         """Run one claim, of the schedules of the code or of a collection of repeats."""
         now = self.clock.now()
 
-        def work(connection: Connection) -> Claimed:
+        def work(connection: Connection, *, careful: bool = False) -> Claimed:
             if collection:
                 return claim_repeats(
                     connection,
@@ -202,6 +209,7 @@ class Cycle:
                     node_id=self.heart.id,
                     now=now,
                     limit=limit,
+                    careful=careful,
                 )
             return claim_due(
                 connection,
@@ -212,9 +220,13 @@ class Cycle:
                 limit=limit,
                 foreign=self.foreign,
                 stopped=self.plans.stopped,
+                careful=careful,
             )
 
-        claimed = self.ledger.transact(work)
+        try:
+            claimed = self.ledger.transact(work)
+        except IntegrityError:
+            claimed = self.ledger.transact(partial(work, careful=True))
         self.foreign |= claimed.foreign
         facts.claimed(log, claimed)
         return claimed

@@ -8,9 +8,10 @@ The occurrence keeps its id, so a message that the lost beat did send is execute
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 
 from tsumugi_celery.core import states
 from tsumugi_celery.engine.claim import Claim
@@ -23,7 +24,7 @@ from tsumugi_celery.ledger.schema import occurrence, schedule
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
     from tsumugi_celery.engine.heartbeat import Watch
     from tsumugi_celery.engine.plan import Plan
@@ -64,9 +65,7 @@ def take_over(
         The claims to send.
     """
     claimed = (occurrence.c.state == states.CLAIMED) & (occurrence.c.namespace == namespace)
-    holders = set(
-        connection.execute(select(occurrence.c.claimed_by).distinct().where(claimed)).scalars()
-    )
+    holders = holders_of_claims(connection, namespace)
     gone = [holder for holder in holders - {node_id} if watch.is_gone(holder)]
     mine = _forgotten(connection, claimed, node_id, in_hand)[:limit] if node_id in holders else []
     if not (gone or mine):
@@ -98,6 +97,23 @@ def take_over(
             Claim(row.id, row.schedule_id, plan, row.scheduled_at, base=row.attempt, body=row.body)
         )
     return claims
+
+
+def holders_of_claims(connection: Connection, namespace: str) -> set[str]:
+    """Return the nodes that claims stand for."""
+    return set(connection.execute(_holders(), {"p_namespace": namespace}).scalars())
+
+
+@cache
+def _holders() -> Select[str]:
+    return (
+        select(occurrence.c.claimed_by)
+        .distinct()
+        .where(
+            occurrence.c.state == states.CLAIMED,
+            occurrence.c.namespace == bindparam("p_namespace"),
+        )
+    )
 
 
 def _forgotten(

@@ -30,6 +30,7 @@ def claim_repeats(
     node_id: str,
     now: int,
     limit: int,
+    careful: bool = False,
 ) -> Claimed:
     """Decide on the repeats of a collection that are due and record each decision.
 
@@ -41,6 +42,10 @@ def claim_repeats(
         node_id: who claims.
         now: epoch ms.
         limit: how many repeats at the most.
+        careful: whether a time may have its row already.
+
+    Raises:
+        IntegrityError: a time has its row already; to be done again, `careful`.
     """
     result = Claimed()
     rows = repeats.due(connection, namespace, collection, now=now, limit=limit)
@@ -69,7 +74,7 @@ def claim_repeats(
             )
             continue
         batch.add(row, plan, Decision(decision.execute_at, (), decision.next_at))
-    batch.write()
+    batch.write(careful=careful)
     return result
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from tsumugi_celery.ledger.schema import binding as t
@@ -12,13 +13,17 @@ from tsumugi_celery.ledger.schema import binding as t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select
 
 
 def paused(connection: Connection, namespace: str) -> frozenset[str]:
     """Return the names of the bindings that are paused."""
-    query = select(t.c.name).where(t.c.namespace == namespace, t.c.paused.is_(True))
-    return frozenset(connection.execute(query).scalars())
+    return frozenset(connection.execute(_paused(), {"p_namespace": namespace}).scalars())
+
+
+@cache
+def _paused() -> Select[str]:
+    return select(t.c.name).where(t.c.namespace == bindparam("p_namespace"), t.c.paused.is_(True))
 
 
 def ensure(connection: Connection, namespace: str, name: str) -> None:

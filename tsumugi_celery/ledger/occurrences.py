@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, case, func, insert, select, update
+from sqlalchemy import bindparam, case, func, insert, literal_column, select, update
 from sqlalchemy.exc import IntegrityError
 
 from tsumugi_celery.core import states
@@ -15,7 +15,19 @@ from tsumugi_celery.ledger.schema import schedule
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Update
+    from sqlalchemy import ColumnElement, Connection, Row, Select, Update
+
+_INSERT = insert(t)
+
+
+def insert_all(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert occurrences; all rows name the same columns.
+
+    Raises:
+        IntegrityError: a time has its row already; see `insert_or_lose`.
+    """
+    if rows:
+        connection.execute(_INSERT, rows)
 
 
 def insert_or_lose(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -32,7 +44,7 @@ def insert_or_lose(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
         return set()
     try:
         with connection.begin_nested():
-            connection.execute(insert(t), [dict(row) for row in rows])
+            insert_all(connection, rows)
     except IntegrityError:
         if len(rows) == 1:
             return set()
@@ -45,16 +57,20 @@ def unfinished_schedules(connection: Connection, schedule_ids: Sequence[int]) ->
     """Return those of the schedules that have an unfinished execution."""
     if not schedule_ids:
         return set()
-    query = (
+    return set(connection.execute(_unfinished(), {"p_ids": list(schedule_ids)}).scalars())
+
+
+@cache
+def _unfinished() -> Select[int]:
+    return (
         select(t.c.schedule_id)
         .distinct()
         .where(
-            t.c.state.in_(states.UNFINISHED),
-            t.c.schedule_id.in_(schedule_ids),
+            t.c.state.in_([literal_column(f"'{each}'") for each in states.UNFINISHED]),
+            t.c.schedule_id.in_(bindparam("p_ids", expanding=True)),
             t.c.untracked.is_(False),
         )
     )
-    return set(connection.execute(query).scalars())
 
 
 def ahead(connection: Connection, schedule_ids: Sequence[int]) -> dict[int, set[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, exists, func, null, or_, select, true, update
@@ -9,6 +10,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from tsumugi_celery.core import states
 from tsumugi_celery.core.repeat import HELD, prefix_end
+from tsumugi_celery.ledger import schedules
 from tsumugi_celery.ledger.schedules import CHUNK
 from tsumugi_celery.ledger.schema import occurrence
 from tsumugi_celery.ledger.schema import schedule as t
@@ -16,7 +18,7 @@ from tsumugi_celery.ledger.schema import schedule as t
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
 #: What `upsert` writes of each row.
 COLUMNS = [
@@ -73,28 +75,43 @@ def due(
 
     Rows that another beat has locked are left to it.
     """
-    query = (
-        select(t)
-        .where(t.c.namespace == namespace, t.c.collection == collection, t.c.next_at <= now)
+    values = {"p_namespace": namespace, "p_collection": collection, "p_now": now, "p_limit": limit}
+    return connection.execute(_due(), values).all()
+
+
+@cache
+def _due() -> Select[Any]:
+    here = t.c.namespace == bindparam("p_namespace"), t.c.collection == bindparam("p_collection")
+    return (
+        select(*schedules.CLAIMING, t.c.cron, t.c.time_zone, t.c.every_ms, t.c.payload)
+        .add_columns(t.c.last_job_id)
+        .where(*here, t.c.next_at <= bindparam("p_now"))
         .order_by(t.c.next_at)
-        .limit(limit)
+        .limit(bindparam("p_limit"))
         .with_for_update(skip_locked=True)
     )
-    return connection.execute(query).all()
 
 
 def next_due(connection: Connection, namespace: str, collections: Sequence[str]) -> dict[str, int]:
     """Return when the first repeat of each collection is due, epoch ms; none where none waits."""
     if not collections:
         return {}
-    firsts = [
-        select(func.min(t.c.next_at))
-        .where(t.c.namespace == namespace, t.c.collection == each, t.c.next_at < HELD)
-        .scalar_subquery()
-        for each in collections
-    ]
-    found = connection.execute(select(*firsts)).one()
+    query = _next_due(tuple(collections))
+    found = connection.execute(query, {"p_namespace": namespace}).one()
     return {each: at for each, at in zip(collections, found, strict=True) if at is not None}
+
+
+@lru_cache(maxsize=64)
+def _next_due(collections: tuple[str, ...]) -> Select[Any]:
+    here = t.c.namespace == bindparam("p_namespace")
+    return select(
+        *(
+            select(func.min(t.c.next_at))
+            .where(here, t.c.collection == each, t.c.next_at < HELD)
+            .scalar_subquery()
+            for each in collections
+        )
+    )
 
 
 def last_ends(connection: Connection, identifiers: Sequence[str]) -> dict[int, int]:

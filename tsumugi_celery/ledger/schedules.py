@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, case, func, insert, or_, select, update
@@ -12,10 +12,29 @@ from tsumugi_celery.ledger.schema import schedule as t
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Update
+    from sqlalchemy import ColumnElement, Connection, Row, Select, Update
 
 #: How many values one IN list or one bulk statement carries.
 CHUNK = 500
+#: What a claim reads of a schedule that is due: a row has long texts besides.
+CLAIMING = (
+    t.c.id,
+    t.c.namespace,
+    t.c.collection,
+    t.c.name,
+    t.c.overlap,
+    t.c.fingerprint,
+    t.c.first_at,
+    t.c.paused,
+    t.c.next_at,
+    t.c.accounted_until,
+    t.c.last_skipped_at,
+    t.c.n_overlap,
+    t.c.n_delay,
+    t.c.n_pause,
+    t.c.stretch_first,
+    t.c.stretch_cause,
+)
 
 
 def of_namespace(
@@ -75,23 +94,32 @@ def due(
         limit: how many at the most.
         foreign: fingerprints of definitions that this beat does not have.
     """
-    query = (
-        select(t)
-        .where(_waiting(namespace, foreign), t.c.next_at <= now)
+    values = {"p_namespace": namespace, "p_now": now, "p_limit": limit}
+    return connection.execute(_due(tuple(sorted(foreign))), values).all()
+
+
+@lru_cache(maxsize=64)
+def _due(foreign: tuple[str, ...]) -> Select[Any]:
+    return (
+        select(*CLAIMING)
+        .where(_waiting(foreign), t.c.next_at <= bindparam("p_now"))
         .order_by(t.c.next_at)
-        .limit(limit)
+        .limit(bindparam("p_limit"))
         .with_for_update(skip_locked=True)
     )
-    return connection.execute(query).all()
 
 
 def next_due(
     connection: Connection, namespace: str, *, foreign: Collection[str] = ()
 ) -> int | None:
     """Return when the first schedule of the code is due, epoch ms, or None."""
-    return connection.execute(
-        select(func.min(t.c.next_at)).where(_waiting(namespace, foreign))
-    ).scalar()
+    query = _next_due(tuple(sorted(foreign)))
+    return connection.execute(query, {"p_namespace": namespace}).scalar()
+
+
+@lru_cache(maxsize=64)
+def _next_due(foreign: tuple[str, ...]) -> Select[int]:
+    return select(func.min(t.c.next_at)).where(_waiting(foreign))
 
 
 def insert_all(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -201,8 +229,8 @@ def record_error(
     )
 
 
-def _waiting(namespace: str, foreign: Collection[str]) -> ColumnElement[bool]:
-    known: ColumnElement[bool] = (t.c.namespace == namespace) & (t.c.collection == "")
-    if foreign:
-        known &= t.c.fingerprint.not_in(sorted(foreign))
-    return known
+def _waiting(foreign: tuple[str, ...]) -> ColumnElement[bool]:
+    known: ColumnElement[bool] = (t.c.namespace == bindparam("p_namespace")) & (
+        t.c.collection == ""
+    )
+    return known & t.c.fingerprint.not_in(foreign) if foreign else known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, insert, update
@@ -12,7 +13,7 @@ from tsumugi_celery.ledger.schema import stretch as t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Update
 
     from tsumugi_celery.core.decide import Skipped
 
@@ -70,19 +71,8 @@ def _add_one(connection: Connection, row: dict[str, Any]) -> None:
 def lengthen(connection: Connection, rows: Sequence[tuple[int, int, Skipped]], *, at: int) -> None:
     """Lengthen stretches: (schedule id, first time of the stretch, the times that come to it)."""
     if rows:
-        statement = (
-            update(t)
-            .where(
-                t.c.schedule_id == bindparam("p_schedule"),
-                t.c.first_at == bindparam("p_first"),
-                t.c.cause == bindparam("p_cause"),
-            )
-            .values(
-                last_at=bindparam("p_last"), count=t.c.count + bindparam("p_count"), recorded_at=at
-            )
-        )
         connection.execute(
-            statement,
+            _lengthen(),
             [
                 {
                     "p_schedule": schedule_id,
@@ -90,7 +80,25 @@ def lengthen(connection: Connection, rows: Sequence[tuple[int, int, Skipped]], *
                     "p_cause": skipped.cause,
                     "p_last": skipped.last,
                     "p_count": skipped.count,
+                    "p_at": at,
                 }
                 for schedule_id, first, skipped in rows
             ],
         )
+
+
+@cache
+def _lengthen() -> Update:
+    return (
+        update(t)
+        .where(
+            t.c.schedule_id == bindparam("p_schedule"),
+            t.c.first_at == bindparam("p_first"),
+            t.c.cause == bindparam("p_cause"),
+        )
+        .values(
+            last_at=bindparam("p_last"),
+            count=t.c.count + bindparam("p_count"),
+            recorded_at=bindparam("p_at"),
+        )
+    )

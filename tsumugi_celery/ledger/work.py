@@ -26,14 +26,12 @@ class Work(NamedTuple):
     Attributes:
         waiting: something waits in the ledger whose time has come, or that has expired.
         held: a repeat waits for its run to end.
-        claimed: a claim stands.
         running: an occurrence is running.
         runs: a Run has begun and not ended.
     """
 
     waiting: bool
     held: bool
-    claimed: bool
     running: bool
     runs: bool
 
@@ -53,9 +51,9 @@ def look(connection: Connection, namespace: str, collections: Sequence[str], *, 
 
 
 @lru_cache(maxsize=64)
-def _looking(collections: tuple[str, ...]) -> Select[tuple[bool, ...]]:
+def _looking(collections: tuple[str, ...]) -> Select[bool, bool, bool, bool]:
     # Made once: a beat asks twice a second, and making it costs more than asking.
-    now = bindparam("p_now")
+    now: ColumnElement[int] = bindparam("p_now")
     in_ledger = or_(*(t.c.wait == each for each in IN_LEDGER))
     come = (t.c.due_at <= now) | (t.c.expires_at <= now)
     held = [
@@ -70,7 +68,6 @@ def _looking(collections: tuple[str, ...]) -> Select[tuple[bool, ...]]:
     return select(
         _any((t.c.state == states.SCHEDULED) & in_ledger & come),
         or_(false(), *held),
-        _any(t.c.state == states.CLAIMED),
         _any(t.c.state == states.RUNNING),
         live,
     )
