@@ -67,8 +67,9 @@ def find_lost(cycle: Cycle, watch: Watch) -> list[Claim]:
     reserved = {each for info in watch.live_workers.values() for each in info.get("reserved", ())}
     empty: dict[str | None, bool] = {}
     missing = []
+    queues = _queues_of(cycle, rows)
     for row in rows:
-        queue = _queue_of(cycle, row)
+        queue = queues[row.id]
         if queue not in empty:
             empty[queue] = is_empty(cycle, queue)
         very_old = _age(row, now) > after * 1000 * PATIENCE * 2**row.republished
@@ -148,22 +149,26 @@ def _take(connection: Connection, cycle: Cycle, rows: Sequence[Row[Any]], now: i
 def _look_after_unreported(cycle: Cycle, now: int, after: float) -> None:
     with cycle.ledger.read() as connection:
         rows = _stale(connection, cycle.namespace, now - int(after * 1000))
-    queues = {row.id: _queue_of(cycle, row) for row in rows}
+    queues = _queues_of(cycle, rows)
     empty = {queue: is_empty(cycle, queue) for queue in set(queues.values())}
     rows = [row for row in rows if empty[queues[row.id]]]
     if rows:
         _ask_backend(cycle, rows, now)
 
 
-def _queue_of(cycle: Cycle, row: Row[Any]) -> str | None:
-    """Return where a job was sent: by its own option, or as the app routes its task."""
-    own: str | None = row.queue
-    if own is not None or row.task is None:
-        return own
+def _queues_of(cycle: Cycle, rows: Sequence[Row[Any]]) -> dict[str, str | None]:
+    """Return where each was sent: by its own option, or as the app routes its task."""
+    # Once a task: of many jobs that wait, most are of few tasks.
+    tasks = {row.task for row in rows if row.queue is None and row.task is not None}
+    routed = {task: _route(cycle, task) for task in tasks}
+    return {row.id: row.queue or routed.get(row.task) for row in rows}
+
+
+def _route(cycle: Cycle, task: str) -> str | None:
     try:
-        queue = cycle.app.amqp.router.route({}, row.task).get("queue")
+        queue = cycle.app.amqp.router.route({}, task).get("queue")
     except Exception as exc:  # noqa: BLE001 - routes may be functions of the user's
-        log.debug("The route of %s is not known: %s", row.task, reason(exc))
+        log.debug("The route of %s is not known: %s", task, reason(exc))
         return None
     return str(getattr(queue, "name", queue))
 

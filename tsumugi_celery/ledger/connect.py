@@ -122,10 +122,10 @@ def make_engine(url: URL, *, autocommit: bool = False) -> Engine:
         )
         raise LedgerError(msg) from exc
     if backend == "sqlite":
-        _set_up_sqlite(engine)
+        _set_up_sqlite(engine, autocommit=autocommit)
     elif engine.dialect.driver == "psycopg":
         _bound_psycopg(engine)
-    if autocommit:
+    if autocommit and backend != "sqlite":
         _set_up_autocommit(engine)
     return engine
 
@@ -168,7 +168,7 @@ def check_sqlite_folder(url: URL) -> None:
     raise LedgerError(msg)
 
 
-def _set_up_sqlite(engine: Engine) -> None:
+def _set_up_sqlite(engine: Engine, *, autocommit: bool) -> None:
     @event.listens_for(engine, "connect")
     def _connect(connection: DBAPIConnection, _record: object) -> None:
         assert isinstance(connection, sqlite3.Connection)  # noqa: S101 - for the type checker
@@ -180,12 +180,13 @@ def _set_up_sqlite(engine: Engine) -> None:
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.close()
 
+    if autocommit:
+        return
+
     @event.listens_for(engine, "begin")
     def _begin(connection: Any) -> None:
-        if connection.get_execution_options().get("tsumugi_read"):
-            connection.exec_driver_sql("BEGIN")
-        elif connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        reads = connection.get_execution_options().get("tsumugi_read")
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
 def _bound_psycopg(engine: Engine) -> None:

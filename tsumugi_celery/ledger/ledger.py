@@ -130,14 +130,8 @@ class Ledger:
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
         """Open a connection on which each statement is a transaction: one round trip each."""
-        with self.in_use():
-            if self.dialect == "sqlite":
-                # A file is locked by process, and switching costs nothing: one engine for all.
-                made = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-            else:
-                made = self._engine_of(autocommit=True).connect()
-            with made as connection:
-                yield connection
+        with self.in_use(), self._engine_of(autocommit=True).connect() as connection:
+            yield connection
 
     def transact(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in a transaction; repeat it when it loses against another one.
