@@ -45,9 +45,11 @@ def counting(ledger: Any) -> Iterator[Count]:
             count.statements.append(statement)
             count.sizes.append(len(parameters) if many else 1)
 
-    engine = ledger.engine
-    event.listen(engine, "before_cursor_execute", note)
+    engines = [ledger._engine_of(autocommit=each) for each in (False, True)]
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
     try:
         yield count
     finally:
-        event.remove(engine, "before_cursor_execute", note)
+        for engine in engines:
+            event.remove(engine, "before_cursor_execute", note)

@@ -10,6 +10,7 @@ from celery.result import denied_join_result
 from kombu.exceptions import OperationalError
 
 from tsumugi_celery.core.reasons import reason
+from tsumugi_celery.engine.confirms import Confirms, can_confirm
 from tsumugi_celery.engine.whole_files import write_whole_files
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Sender:
         self._send = send
         self._connection: Connection | None = None
         self._producer: Producer | None = None
+        self._confirms: Confirms | None = None
+        self._channel_errors: tuple[type[BaseException], ...] = ()
 
     def send(self, messages: Sequence[Outgoing]) -> list[Exception | None]:
         """Send messages, as a batch where the transport can.
@@ -68,7 +71,8 @@ class Sender:
             part = messages[start : start + FLUSH]
             again = self._producer is not None and not replaced
             outcome, broken = self._attempt(part)
-            if broken is not None and again:
+            many = len(part) > 1 and isinstance(broken, self._channel_errors)
+            if broken is not None and again and not many:
                 log.info(
                     "The broker connection is replaced: %s",
                     reason(broken),
@@ -76,15 +80,25 @@ class Sender:
                 )
                 replaced = True
                 outcome, broken = self._attempt(part)
+            if many:
+                outcome = [self._alone(each) for each in part]
+                broken = None if None in outcome else broken
             outcomes += [broken if each is None else each for each in outcome]
             if broken is not None:
                 # It is away: what is left does not wait for it as well.
                 return outcomes + [broken] * (len(messages) - len(outcomes))
         return outcomes
 
+    def _alone(self, message: Outgoing) -> Exception | None:
+        # One message of many made the broker close the channel, by an exchange that does not exist
+        # for example: it must not take the others along.
+        (error,), broken = self._attempt([message])
+        return error if error is not None else broken
+
     def close(self) -> None:
         """Close the connection; the next send opens another."""
         connection, self._connection, self._producer = self._connection, None, None
+        self._confirms = None
         if connection is not None:
             with suppress(*_CONNECTION_ERRORS, connection.connection_errors):
                 connection.release()
@@ -97,12 +111,17 @@ class Sender:
             producer = self._ready()
             with _batch(producer, len(messages) * 2 + 1):
                 for index, message in enumerate(messages):
+                    if self._confirms is not None:
+                        self._confirms.current = index
                     try:
                         self._send(message, producer)
                     except Exception as exc:
                         if self._is_broken(exc):
                             raise
                         outcome[index] = exc
+            if self._confirms is not None:
+                for index, refusal in self._confirms.settle().items():
+                    outcome[index] = refusal
         except Exception as exc:  # noqa: BLE001 - whatever a transport raises settles the batch
             if not self._is_broken(exc):
                 # Nothing is known of the batch, and another try would not mend it.
@@ -115,17 +134,20 @@ class Sender:
     def _ready(self) -> Producer:
         if self._producer is None:
             write_whole_files(self.app)
+            options = bounded_options(self.app, self.app.conf.broker_write_url, self.timeout)
+            # Confirms are awaited for many messages together: see Confirms.
+            options.pop("confirm_publish", None)
             self._connection = self.app.connection_for_write(
-                connect_timeout=self.timeout,
-                transport_options=bounded_options(
-                    self.app, self.app.conf.broker_write_url, self.timeout
-                ),
+                connect_timeout=self.timeout, transport_options=options
             )
             self._connection.ensure_connection(
                 max_retries=1, interval_start=0, timeout=self.timeout
             )
+            self._channel_errors = self._connection.channel_errors
             self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
             _declare_once(self._producer)
+            if can_confirm(self._connection):
+                self._confirms = Confirms(self._producer.channel, self.timeout)
         return cast("Producer", self._producer)
 
     def _is_broken(self, error: Exception) -> bool:
