@@ -26,36 +26,42 @@ def measure(  # noqa: PLR0917 - read like a sentence where it is called
     n: int,
     broker: str = "redis",
     ledger: str = "sqlite",
-    beats: int = 1,
+    processes: int = 1,
     **more: Any,
 ) -> dict[str, Any]:
     """Time from the second (or the beginning, for others) to the first and last message."""
     url = stage.broker(broker)
-    given = {"kind": kind, "n": n, "broker": url, "folder": str(stage.folder()), **more}
-    if kind == "tsumugi":
+    ours = kind == "tsumugi"
+    # Beats share all entries of one ledger; others have no such thing, and get a part each.
+    each = n if ours else n // processes
+    given = {"kind": kind, "n": each, "broker": url, "folder": str(stage.folder()), **more}
+    if ours:
         given["ledger"] = stage.database(ledger)
     with ExitStack() as stack:
         children = []
-        for _ in range(beats):
+        for _ in range(processes):
             child = stack.enter_context(python(SCRIPT, json.dumps(given)))
             children.append((child, psutil.Process(child.pid)))
             _line(child, "ready")
         depth = stack.enter_context(depth_of(url))
         # Ours is told the second; what another scheduler has is due as soon as it begins.
-        if kind == "tsumugi":
+        if ours:
             more["cold_ms"] = round(_warm(given["ledger"], depth, url), 1)
             before = [_cpu(process) for _, process in children]
             begin = due(given["ledger"], EVERY)
         else:
             before = [_cpu(process) for _, process in children]
-            begin = _line(children[0][0], "begins")
+            for child, _ in children:
+                child.stdin.write("go\n")
+                child.stdin.flush()
+            begin = min(_line(child, "begins") for child, _ in children)
         first, last = _watch(depth, begin, n)
         used = sum(_cpu(process) for _, process in children) - sum(before)
     return {
-        "what": kind if beats == 1 else f"{kind}, {beats} beats",
+        "what": kind if processes == 1 else f"{kind}, {processes} processes",
         "n": n,
         "broker": broker,
-        "ledger": ledger if kind == "tsumugi" else None,
+        "ledger": ledger if ours else None,
         "first_ms": None if first is None else round(1000 * (first - begin), 1),
         "last_s": None if last is None else round(last - begin, 3),
         "rate": None if last is None else round(n / (last - begin)),

@@ -2,8 +2,8 @@
 
     python benchmarks/bursting.py '{"kind": "tsumugi", "n": 1000, "broker": "redis://…", …}'
 
-Prints "ready" when all is set up; every other scheduler than ours has its entries due by then and
-prints the moment at which it begins. Runs until it is terminated.
+Prints "ready" when all is set up. Every other scheduler than ours has its entries due by then: it
+waits for a line of input and prints the moment at which it begins. Runs until it is terminated.
 """
 
 import json
@@ -27,6 +27,12 @@ def say(word: str) -> None:
     print(word, time.time(), flush=True)
 
 
+def begin() -> None:
+    say("ready")
+    sys.stdin.readline()
+    say("begins")
+
+
 def make_app(broker: str) -> Celery:
     app = Celery("proj", broker=broker)
 
@@ -42,8 +48,7 @@ def make_app(broker: str) -> Celery:
 def bare(app: Celery, n: int, *, batch: bool = False) -> None:
     task = app.tasks[TASK]
     with app.producer_or_acquire() as producer:
-        say("ready")
-        say("begins")
+        begin()
         with producer.batch(max_size=100) if batch else nullcontext():
             for _ in range(n):
                 task.apply_async(args=[], kwargs={}, producer=producer)
@@ -157,8 +162,7 @@ def main() -> None:
         scheduler = PEERS[kind](app, n, given["folder"])
         sent: list[int] = []
         signals.after_task_publish.connect(lambda **_: sent.append(1), weak=False)
-        say("ready")
-        say("begins")
+        begin()
         while len(sent) < n:
             scheduler.tick()
     time.sleep(600)

@@ -50,6 +50,8 @@ def measure(stage: Stage, number: int, seconds: float) -> dict[str, Any]:
             with engine.connect() as connection:
                 if connection.execute(beats).scalar_one():
                     break
+            if child.poll() is not None:
+                raise RuntimeError("the beat ended at once; BENCH_LOUD=1 shows its words")
             time.sleep(0.02)
         started = time.time() - begin
         time.sleep(3)

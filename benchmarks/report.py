@@ -33,7 +33,7 @@ def bars(results: dict[str, Any]) -> list[dict[str, Any]]:
     one = _median(
         _of(results, "burst", what="tsumugi", n=many, broker="redis", ledger="postgresql")
     )
-    two = _median(_of(results, "burst", what="tsumugi, 2 beats", n=many))
+    two = _median(_of(results, "burst", what="tsumugi, 2 processes", n=many))
     bar("two beats, of one (PostgreSQL)", ">= 1.5", _ratio(two, one))
     for row in _of(results, "late", what="tsumugi", schedules=1):
         bar("lateness of one schedule, p99, ms", "<= 10", row["p99_ms"])
@@ -74,7 +74,8 @@ def table(results: dict[str, Any]) -> str:
     for name, title in PARTS.items():
         if results.get(name):
             lines += ["", title, *_lines(results[name])]
-    lines += ["", "Bars", *_lines(results["bars"]), "", f"{results['seconds']} s in all"]
+    parts = ", ".join(f"{name} {passed}" for name, passed in results["seconds_of"].items())
+    lines += ["", "Bars", *_lines(results["bars"]), "", f"{results['seconds']} s in all ({parts})"]
     return "\n".join(lines) + "\n"
 
 

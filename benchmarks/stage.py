@@ -96,6 +96,7 @@ def python(*words: str, **env: str) -> Iterator["subprocess.Popen[str]"]:
     """A child process that is ended afterwards."""
     child = subprocess.Popen(
         [sys.executable, *words],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL if not os.environ.get("BENCH_LOUD") else None,
         text=True,

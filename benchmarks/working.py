@@ -49,10 +49,14 @@ def _one(stage: Stage, kind: str, n: int, ledger: str) -> tuple[float, float]:
     }
     with depth_of(url) as depth:
         with python("benchmarks/bursting.py", json.dumps(given)) as child:
+            assert child.stdin is not None
             assert child.stdout is not None
             child.stdout.readline()
             if kind == "tracked":
                 due(database, EVERY)
+            else:
+                child.stdin.write("go\n")
+                child.stdin.flush()
             _until(lambda: depth() >= n)
             time.sleep(0.5)
         env = {"BENCH_BROKER": url}

@@ -15,7 +15,15 @@ from tests.ledger.making import (
 )
 from tsumugi_celery.core import states
 from tsumugi_celery.core.decide import Skipped
-from tsumugi_celery.ledger import attempts, bindings, nodes, occurrences, schedules, stretches
+from tsumugi_celery.ledger import (
+    attempts,
+    bindings,
+    claiming,
+    nodes,
+    occurrences,
+    schedules,
+    stretches,
+)
 from tsumugi_celery.ledger.ledger import Ledger
 from tsumugi_celery.ledger.schema import occurrence, schedule, stretch
 
@@ -65,7 +73,7 @@ def test_claims_of_many_at_once_take_each_time_once(ledger: Ledger):
     def claim(connection: Any) -> set[str]:
         rows = schedules.due(connection, "proj", now=NOW, limit=3)
         values = [an_occurrence(f"{row.name}-{NOW}", row.id) for row in rows]
-        inserted = occurrences.insert_or_lose(connection, values)
+        inserted = claiming.insert_or_lose(connection, values)
         schedules.update_all(connection, [{"id": row.id, "next_at": NOW + 1000} for row in rows])
         return inserted
 
@@ -92,7 +100,7 @@ def test_insert_or_lose_leaves_what_is_there(ledger: Ledger):
     number = add_schedule(ledger)
     add_occurrence(ledger, "a", number, at=NOW, error="the first")
     with ledger.begin() as connection:
-        inserted = occurrences.insert_or_lose(
+        inserted = claiming.insert_or_lose(
             connection,
             [
                 an_occurrence("b", number, NOW + 1),
@@ -102,7 +110,7 @@ def test_insert_or_lose_leaves_what_is_there(ledger: Ledger):
             ],
         )
         assert inserted == {"b", "d"}
-        assert occurrences.insert_or_lose(connection, []) == set()
+        assert claiming.insert_or_lose(connection, []) == set()
         assert connection.scalar(select(func.count()).select_from(occurrence)) == 3
     assert the_occurrence(ledger, "a").error == "the first"
 
@@ -111,7 +119,7 @@ def test_a_manual_execution_has_a_place_of_its_own(ledger: Ledger):
     number = add_schedule(ledger)
     with ledger.begin() as connection:
         rows = [an_occurrence(f"m{n}", number, NOW, manual=n) for n in range(3)]
-        assert occurrences.insert_or_lose(connection, rows) == {"m0", "m1", "m2"}
+        assert claiming.insert_or_lose(connection, rows) == {"m0", "m1", "m2"}
 
 
 def test_settling_does_not_set_back_a_worker_that_was_ahead(ledger: Ledger):
@@ -197,8 +205,8 @@ def test_unfinished_executions_and_those_that_report_to_nobody(ledger: Ledger):
     add_occurrence(ledger, "b", numbers[1], state=states.COMPLETED)
     add_occurrence(ledger, "c", numbers[2], state=states.QUEUED, untracked=True)
     with ledger.begin() as connection:
-        assert occurrences.unfinished_schedules(connection, numbers) == {numbers[0]}
-        assert occurrences.unfinished_schedules(connection, []) == set()
+        assert claiming.unfinished_schedules(connection, numbers) == {numbers[0]}
+        assert claiming.unfinished_schedules(connection, []) == set()
 
 
 def test_the_last_execution_is_the_latest_scheduled_one(ledger: Ledger):
@@ -318,3 +326,27 @@ def test_a_stretch_that_is_recorded_already_keeps_its_row_and_the_longer_end(led
         (NOW + 1, states.PAUSE),
     ]
     assert rows[0]._mapping["count"] == 6
+
+
+def test_what_was_sent_alike_is_settled_together(ledger: Ledger):
+    """With few statements, and each row as if it were settled alone."""
+    number = add_schedule(ledger)
+    total = 2 * schedules.CHUNK + 3
+    ids = [f"proj.s-{at}" for at in range(total)]
+    for at, one in enumerate(ids):
+        add_occurrence(ledger, one, number, at=NOW + at, claimed_by="me", body=f"kept {at}")
+    rows = [
+        {"id": one, "fired_at": NOW, "body": None, "queue": "odd" if at % 2 else None}
+        for at, one in enumerate(ids)
+    ]
+    rows[7]["body"] = "given later"
+    with ledger.begin() as connection:
+        occurrences.settle_sent(connection, "me", rows)
+    for at in (0, 1, 6, total - 2, total - 1):
+        row = the_occurrence(ledger, ids[at])
+        assert (row.state, row.fired_at, row.body) == (states.QUEUED, NOW, f"kept {at}")
+        assert row.queue == ("odd" if at % 2 else None)
+    assert the_occurrence(ledger, ids[7]).body == "kept 7"
+    with ledger.read() as connection:
+        left = select(func.count()).where(occurrence.c.state != states.QUEUED)
+        assert connection.execute(left).scalar_one() == 0

@@ -23,7 +23,7 @@ from tsumugi_celery.engine.heartbeat import CONTROL, Heart
 from tsumugi_celery.engine.plan import make_plan, must_wait, occurrence_values
 from tsumugi_celery.engine.release import release
 from tsumugi_celery.engine.resolve import Resolver
-from tsumugi_celery.ledger import bindings, nodes, occurrences
+from tsumugi_celery.ledger import bindings, claiming, nodes, occurrences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +142,7 @@ def _insert(  # noqa: PLR0917 - what a row is made of
             wait=wait,
             manual=number,
         )
-        if occurrences.insert_or_lose(connection, [values]):
+        if claiming.insert_or_lose(connection, [values]):
             return identifier
 
 

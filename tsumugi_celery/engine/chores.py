@@ -67,7 +67,7 @@ class Chores:
         self._seen: work.Work | None = None
 
     def run(self) -> None:
-        """Do the chores whose time has come; one look tells which of them have work."""
+        """Do the chores whose time has come; one look tells which have work (decision 0094)."""
         if self.rounds.next_in():
             return
         self._seen = self._look()

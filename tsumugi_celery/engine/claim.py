@@ -14,7 +14,7 @@ from tsumugi_celery.core.decide import Decision, Skipped, decide, leave_out
 from tsumugi_celery.core.ids import occurrence_id
 from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.engine.plan import bounded, must_wait, occurrence_values
-from tsumugi_celery.ledger import bindings, occurrences, schedules, stretches
+from tsumugi_celery.ledger import bindings, claiming, schedules, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -110,7 +110,7 @@ def claim_due(
     result.looked_at = len(rows)
     mine = [row for row in rows if _is_mine(row, plans, stopped, result)]
     skipping = [row.id for row in mine if row.overlap == "skip" and not row.paused]
-    busy = occurrences.unfinished_schedules(connection, skipping)
+    busy = claiming.unfinished_schedules(connection, skipping)
     bound = any(plans[row.name].binding_name is not None for row in mine)
     paused_bindings = bindings.paused(connection, namespace) if bound else frozenset()
     batch = Batch(connection, node_id, now, paused_bindings, result)
@@ -129,7 +129,7 @@ def claim_due(
             )
             continue
         decided.append((row, decision))
-    taken = occurrences.ahead(connection, [row.id for row, each in decided if each.skipped])
+    taken = claiming.ahead(connection, [row.id for row, each in decided if each.skipped])
     for row, decision in decided:
         batch.add(row, plans[row.name], decision, taken.get(row.id, ()))
     batch.write(careful=careful)
@@ -148,7 +148,7 @@ def account(
         timing: the times of the schedule; None where they are not known.
         now: epoch ms.
     """
-    taken = occurrences.ahead(connection, [row.id]).get(row.id, ())
+    taken = claiming.ahead(connection, [row.id]).get(row.id, ())
     batch = Batch(connection, "", now, frozenset(), Claimed())
     batch.move_on(row, decision, timing, taken)
     batch.write()
@@ -245,10 +245,10 @@ class Batch:
             IntegrityError: a time has its row already.
         """
         if careful:
-            inserted = occurrences.insert_or_lose(self.connection, self.inserts)
+            inserted = claiming.insert_or_lose(self.connection, self.inserts)
             self.claims = [claim for claim in self.claims if claim.occurrence_id in inserted]
         else:
-            occurrences.insert_all(self.connection, self.inserts)
+            claiming.insert_all(self.connection, self.inserts)
         self.result.claims += self.claims
         stretches.add(self.connection, self.new_stretches, at=self.now)
         stretches.lengthen(self.connection, self.longer_stretches, at=self.now)

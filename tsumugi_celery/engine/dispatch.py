@@ -212,7 +212,7 @@ class Dispatcher:
                 {
                     "id": each.claim.occurrence_id,
                     "fired_at": each.at,
-                    "body": each.body,
+                    "body": each.body if each.claim.body is None else None,
                     "queue": each.queue,
                 }
                 for each in sent

@@ -12,7 +12,7 @@ from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.core.repeat import REPEAT_FORMS
 from tsumugi_celery.core.timing import Interval, Rule, Timing, WallClock
 from tsumugi_celery.core.zones import load_zone
-from tsumugi_celery.ledger import occurrences, schedules, stretches
+from tsumugi_celery.ledger import claiming, schedules, stretches
 from tsumugi_celery.ledger.listed import search_text
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _owed(
     connection: Connection, rows: Sequence[Row[Any]], now: int, result: Registered
 ) -> dict[int, list[Skipped]]:
     """Return the times that definitions so far still owe, so that they count (decision 0042)."""
-    taken = occurrences.ahead(connection, [row.id for row in rows])
+    taken = claiming.ahead(connection, [row.id for row in rows])
     owed: dict[int, list[Skipped]] = {}
     for row in rows:
         try:

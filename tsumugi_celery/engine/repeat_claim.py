@@ -13,7 +13,7 @@ from tsumugi_celery.core.decide import Decision
 from tsumugi_celery.core.reasons import reason
 from tsumugi_celery.core.repeat import decide_repeat, repeat_timing
 from tsumugi_celery.engine.claim import RETRY_EVALUATION, Batch, Claimed
-from tsumugi_celery.ledger import bindings, occurrences, repeats, schedules
+from tsumugi_celery.ledger import bindings, claiming, repeats, schedules
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -52,7 +52,7 @@ def claim_repeats(
     result.looked_at = len(rows)
     if not rows:
         return result
-    busy = occurrences.unfinished_schedules(connection, [row.id for row in rows])
+    busy = claiming.unfinished_schedules(connection, [row.id for row in rows])
     last = [row.last_job_id for row in rows if row.last_job_id is not None]
     ends = repeats.last_ends(connection, last)
     batch = Batch(connection, node_id, now, bindings.paused(connection, namespace), result)

@@ -5,96 +5,16 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, case, func, insert, literal_column, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import bindparam, case, func, select, update
 
 from tsumugi_celery.core import states
+from tsumugi_celery.ledger.schedules import CHUNK
 from tsumugi_celery.ledger.schema import occurrence as t
-from tsumugi_celery.ledger.schema import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Select, Update
-
-_INSERT = insert(t)
-
-
-def insert_all(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert occurrences; all rows name the same columns.
-
-    Raises:
-        IntegrityError: a time has its row already; see `insert_or_lose`.
-    """
-    if rows:
-        connection.execute(_INSERT, rows)
-
-
-def insert_or_lose(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Insert occurrences; a time that has its row already is left as it is.
-
-    Args:
-        connection: a transaction that writes.
-        rows: values of the table; all rows name the same columns.
-
-    Returns:
-        The ids that were inserted.
-    """
-    if not rows:
-        return set()
-    try:
-        with connection.begin_nested():
-            insert_all(connection, rows)
-    except IntegrityError:
-        if len(rows) == 1:
-            return set()
-        middle = len(rows) // 2
-        return insert_or_lose(connection, rows[:middle]) | insert_or_lose(connection, rows[middle:])
-    return {row["id"] for row in rows}
-
-
-def unfinished_schedules(connection: Connection, schedule_ids: Sequence[int]) -> set[int]:
-    """Return those of the schedules that have an unfinished execution."""
-    if not schedule_ids:
-        return set()
-    return set(connection.execute(_unfinished(), {"p_ids": list(schedule_ids)}).scalars())
-
-
-@cache
-def _unfinished() -> Select[int]:
-    return (
-        select(t.c.schedule_id)
-        .distinct()
-        .where(
-            t.c.state.in_([literal_column(f"'{each}'") for each in states.UNFINISHED]),
-            t.c.schedule_id.in_(bindparam("p_ids", expanding=True)),
-            t.c.untracked.is_(False),
-        )
-    )
-
-
-def ahead(connection: Connection, schedule_ids: Sequence[int]) -> dict[int, set[int]]:
-    """Return the regular times that have a row although they are not accounted for yet.
-
-    Only a clock that ran ahead makes such rows (decision 0020).
-
-    Returns:
-        Times in epoch ms, by schedule.
-    """
-    found: dict[int, set[int]] = {}
-    if schedule_ids:
-        query = (
-            select(t.c.schedule_id, t.c.scheduled_at)
-            .join(schedule, schedule.c.id == t.c.schedule_id)
-            .where(
-                t.c.schedule_id.in_(schedule_ids),
-                t.c.scheduled_at > schedule.c.accounted_until,
-                t.c.manual == 0,
-            )
-        )
-        for schedule_id, at in connection.execute(query):
-            found.setdefault(schedule_id, set()).add(at)
-    return found
+    from sqlalchemy import ColumnElement, Connection, Row, Update
 
 
 def get(connection: Connection, occurrence_id: str, *, lock: bool = False) -> Row[Any] | None:
@@ -111,31 +31,51 @@ def settle_sent(connection: Connection, node_id: str, rows: Sequence[Mapping[str
     Args:
         connection: a transaction that writes.
         node_id: the claiming node; a claim that another node took over is not touched.
-        rows: mappings with id, fired_at, body, queue.
+        rows: mappings with id, fired_at, body (None where the row has it already), queue.
     """
-    if not rows:
-        return
-    connection.execute(
-        _settling(),
-        [
-            {
-                "p_id": row["id"],
-                "p_node": node_id,
-                "p_fired": row["fired_at"],
-                "p_body": row["body"],
-                "p_queue": row["queue"],
-            }
-            for row in rows
-        ],
-    )
+    alike: dict[tuple[int, str | None], list[str]] = {}
+    others = []
+    for row in rows:
+        if row["body"] is None:
+            alike.setdefault((row["fired_at"], row["queue"]), []).append(row["id"])
+        else:
+            others.append(row)
+    for (fired_at, queue), ids in alike.items():
+        for start in range(0, len(ids), CHUNK):
+            values = {"p_node": node_id, "p_fired": fired_at, "p_body": None, "p_queue": queue}
+            part = {"p_ids": ids[start : start + CHUNK]}
+            connection.execute(_settling_alike(), {**values, **part})
+    if others:
+        connection.execute(
+            _settling_one(),
+            [
+                {
+                    "p_id": row["id"],
+                    "p_node": node_id,
+                    "p_fired": row["fired_at"],
+                    "p_body": row["body"],
+                    "p_queue": row["queue"],
+                }
+                for row in others
+            ],
+        )
 
 
 @cache
-def _settling() -> Update:
+def _settling_alike() -> Update:
+    return _settling(t.c.id.in_(bindparam("p_ids", expanding=True)))
+
+
+@cache
+def _settling_one() -> Update:
+    return _settling(t.c.id == bindparam("p_id"))
+
+
+def _settling(which: ColumnElement[bool]) -> Update:
     mine = (t.c.state == states.CLAIMED) & (t.c.claimed_by == bindparam("p_node"))
     return (
         update(t)
-        .where(t.c.id == bindparam("p_id"))
+        .where(which)
         .values(
             state=case((mine, states.QUEUED), else_=t.c.state),
             fired_at=func.coalesce(t.c.fired_at, bindparam("p_fired")),
