@@ -58,6 +58,7 @@ def tsumugi(app: Celery, n: int, ledger: str) -> None:
     import tsumugi_celery  # noqa: F401, PLC0415 - as a project would
 
     app.conf.tsumugi_database_url = ledger
+    app.conf.tsumugi_poll_interval = 0.3
     app.conf.beat_schedule = {
         f"s{i:05}": {"binding": TASK, "payload": {}, "everyMs": 3_600_000} for i in range(n)
     }

@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import burst, idle, lateness, nexttimes, queries, report, working
+from benchmarks import burst, idle, lateness, nexttimes, queries, report, tracing, working
 from benchmarks.stage import Stage
 
 Rows = Iterator[dict[str, Any]]
@@ -62,15 +62,16 @@ def bursts(stage: Stage, *, quick: bool) -> Rows:
         yield burst.measure(stage, "bare", 30_000)
         yield burst.measure(stage, "tsumugi", 30_000)
     if stage.has("postgresql"):
-        for _ in range(1 if quick else 2):
+        for _ in range(1 if quick else 3):
             yield burst.measure(stage, "tsumugi", many, ledger="postgresql")
             yield burst.measure(stage, "tsumugi", many, ledger="postgresql", processes=2)
     if stage.has("rabbitmq"):
-        yield burst.measure(stage, "bare", many, "rabbitmq")
-        yield burst.measure(stage, "bare", many, "rabbitmq", confirm=True)
-        yield burst.measure(stage, "tsumugi", many, "rabbitmq")
+        some = many // 2
+        yield burst.measure(stage, "bare", some, "rabbitmq")
+        yield burst.measure(stage, "bare", some, "rabbitmq", confirm=True)
+        yield burst.measure(stage, "tsumugi", some, "rabbitmq")
         if stage.has("postgresql"):
-            yield burst.measure(stage, "tsumugi", many, "rabbitmq", ledger="postgresql")
+            yield burst.measure(stage, "tsumugi", some, "rabbitmq", ledger="postgresql")
         stage.stop("rabbitmq")
 
 
@@ -81,15 +82,14 @@ def late(stage: Stage, *, quick: bool) -> Rows:
 
 def idling(stage: Stage, *, quick: bool) -> Rows:
     for number in (1000,) if quick else (1000, 100_000, 1_000_000):
-        yield idle.measure(stage, number, 3 if quick else 10)
+        yield idle.measure(stage, number, 3 if quick else 10 if number == 1_000_000 else 5)
 
 
 def worker(stage: Stage, *, quick: bool) -> Rows:
+    yield from tracing.measure(stage, 500 if quick else 5000)
     for ledger in ("sqlite", "postgresql"):
         if stage.has(ledger):
-            yield from working.measure(
-                stage, 500 if quick else 2500, 1 if quick else 2, ledger
-            )
+            yield from working.measure(stage, 500 if quick else 2500, 1 if quick else 2, ledger)
 
 
 def asked(stage: Stage, *, quick: bool) -> Rows:
