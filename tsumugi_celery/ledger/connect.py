@@ -137,11 +137,11 @@ def shown(url: URL) -> str:
     return url.render_as_string(hide_password=True)
 
 
-def may_exist(url: URL) -> bool:
-    """Return whether the database may exist: an SQLite file that is not there would be made."""
+def file_of(url: URL) -> Path | None:
+    """Return the file of an SQLite database, which would be made where it is not there."""
     if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith("file:"):
-        return True
-    return Path(url.database).exists()
+        return None
+    return Path(url.database)
 
 
 def check_sqlite_folder(url: URL) -> None:
@@ -150,9 +150,10 @@ def check_sqlite_folder(url: URL) -> None:
     Raises:
         LedgerError: the folder of the file is missing or cannot be written to.
     """
-    if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith("file:"):
+    file = file_of(url)
+    if file is None:
         return
-    path = Path(url.database).absolute()
+    path = file.absolute()
     if not path.parent.is_dir():
         problem = f"its folder {path.parent} does not exist. Make the folder"
     elif path.is_dir():

@@ -37,6 +37,8 @@ class Ledger:
     def __init__(self, url: object) -> None:
         """Read the URL; nothing is connected yet."""
         self.url = connect.read_url(url)
+        # Each job asks whether it is there.
+        self._file = connect.file_of(self.url)
         self._engines: dict[bool, Engine] = {}
         self._pid = 0
         self._id: str | None = None
@@ -56,7 +58,7 @@ class Ledger:
     @property
     def exists(self) -> bool:
         """Whether there may be a ledger; False only where its SQLite file is not there (yet)."""
-        return connect.may_exist(self.url)
+        return self._file is None or self._file.exists()
 
     @property
     def dialect(self) -> str:
