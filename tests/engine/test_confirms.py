@@ -15,9 +15,10 @@ from tsumugi_celery.engine.message import Outgoing
 NUMBER = 2 * FLUSH + FLUSH // 2
 
 
-@pytest.fixture
-def app(rabbitmq_broker: Broker):
+@pytest.fixture(params=[{}, {"confirm_publish": True}, {"confirm_publish": False}], ids=str)
+def app(request: pytest.FixtureRequest, rabbitmq_broker: Broker):
     made = Celery("proj", broker=rabbitmq_broker.url, set_as_current=False)
+    made.conf.broker_transport_options = request.param
 
     @made.task(name="proj.work", shared=False)
     def work(number: int) -> None:

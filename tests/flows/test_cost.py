@@ -55,6 +55,7 @@ def seen(app):
     ledger.open()
     statements: list[str] = []
 
+    @event.listens_for(ledger._engine_of(autocommit=True), "before_cursor_execute")
     @event.listens_for(ledger.engine, "before_cursor_execute")
     def note(_connection, _cursor, statement, *_rest):
         # Heartbeats and what goes with them are threads of their own, and cost no task anything.

@@ -135,8 +135,9 @@ class Sender:
         if self._producer is None:
             write_whole_files(self.app)
             options = bounded_options(self.app, self.app.conf.broker_write_url, self.timeout)
-            # Confirms are awaited for many messages together: see Confirms.
-            options.pop("confirm_publish", None)
+            # Said in any case, since Celery adds the app's own options: py-amqp must not wait for
+            # each confirm, Confirms waits for many together.
+            options["confirm_publish"] = False
             self._connection = self.app.connection_for_write(
                 connect_timeout=self.timeout, transport_options=options
             )
