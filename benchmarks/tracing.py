@@ -17,7 +17,7 @@ from celery.app.trace import build_tracer
 TASK = "proj.noop"
 SCRIPT = "benchmarks/tracing.py"
 #: A task not ours costs a few microseconds more, which one process's luck may hide.
-TURNS = 5
+TURNS = 3
 
 
 def measure(stage: Any, n: int) -> list[dict[str, Any]]:
