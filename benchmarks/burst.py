@@ -52,8 +52,7 @@ def measure(  # noqa: PLR0917 - read like a sentence where it is called
         else:
             before = [_cpu(process) for _, process in children]
             for child, _ in children:
-                child.stdin.write("go\n")
-                child.stdin.flush()
+                go(child)
             begin = min(_line(child, "begins") for child, _ in children)
         first, last = _watch(depth, begin, n)
         used = sum(_cpu(process) for _, process in children) - sum(before)
@@ -68,6 +67,12 @@ def measure(  # noqa: PLR0917 - read like a sentence where it is called
         "cpu_us_each": round(1e6 * used / n, 1),
         **more,
     }
+
+
+def go(child: Any) -> None:
+    """Have a child of bursting.py begin that is ready."""
+    child.stdin.write("go\n")
+    child.stdin.flush()
 
 
 def _line(child: Any, word: str) -> float:

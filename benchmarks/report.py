@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def bars(results: dict[str, Any]) -> list[dict[str, Any]]:
         bar("the same: memory, MB", "< 150", row["memory_mb"])
         bar("the same: start, s", "< 2", row["start_s"])
     for ledger in ("sqlite", "postgresql"):
-        for row, other in zip(results.get("worker", []), results.get("worker", [])[1:]):  # noqa: B905 - pairs
+        for row, other in pairwise(results.get("worker", [])):
             if row["what"] == "tracked" and row["ledger"] == ledger:
                 share = _ratio(row["rate"], other["rate"])
                 bar(f"worker: tracked, of untracked ({ledger})", ">= 0.7", share)

@@ -8,14 +8,14 @@ from typing import Any
 import psutil
 import redis
 
-from benchmarks.burst import due
+from benchmarks.burst import due, go
 from benchmarks.stage import Stage, depth_of, python
 
 EVERY = 3_600_000
 
 
 def measure(stage: Stage, n: int, rounds: int, ledger: str) -> list[dict[str, Any]]:
-    """Measure the three in turn, so that what else goes on in the machine meets all of them."""
+    """Measure the kinds in turn, so that what else goes on in the machine meets all of them."""
     # What is not ours meets no ledger: it is measured once.
     kinds = ("tracked", "not ours", "without the package")[: 3 if ledger == "sqlite" else 2]
     found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
@@ -46,14 +46,12 @@ def _one(stage: Stage, kind: str, n: int, ledger: str) -> tuple[float, float]:
     }
     with depth_of(url) as depth:
         with python("benchmarks/bursting.py", json.dumps(given)) as child:
-            assert child.stdin is not None
             assert child.stdout is not None
             child.stdout.readline()
             if kind == "tracked":
                 due(database, EVERY)
             else:
-                child.stdin.write("go\n")
-                child.stdin.flush()
+                go(child)
             _until(lambda: depth() >= n)
             time.sleep(0.5)
         env = {"BENCH_BROKER": url}

@@ -64,7 +64,7 @@ def take_over(
     Returns:
         The claims to send.
     """
-    claimed = (occurrence.c.state == states.CLAIMED) & (occurrence.c.namespace == namespace)
+    claimed = _claimed(namespace)
     holders = holders_of_claims(connection, namespace)
     gone = [holder for holder in holders - {node_id} if watch.is_gone(holder)]
     mine = _forgotten(connection, claimed, node_id, in_hand)[:limit] if node_id in holders else []
@@ -106,14 +106,11 @@ def holders_of_claims(connection: Connection, namespace: str) -> set[str]:
 
 @cache
 def _holders() -> Select[str]:
-    return (
-        select(occurrence.c.claimed_by)
-        .distinct()
-        .where(
-            occurrence.c.state == states.CLAIMED,
-            occurrence.c.namespace == bindparam("p_namespace"),
-        )
-    )
+    return select(occurrence.c.claimed_by).distinct().where(_claimed(bindparam("p_namespace")))
+
+
+def _claimed(namespace: str | ColumnElement[str]) -> ColumnElement[bool]:
+    return (occurrence.c.state == states.CLAIMED) & (occurrence.c.namespace == namespace)
 
 
 def _forgotten(

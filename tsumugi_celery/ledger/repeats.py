@@ -10,8 +10,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from tsumugi_celery.core import states
 from tsumugi_celery.core.repeat import HELD, prefix_end
-from tsumugi_celery.ledger import schedules
-from tsumugi_celery.ledger.schedules import CHUNK
+from tsumugi_celery.ledger.schedules import CHUNK, CLAIMING
 from tsumugi_celery.ledger.schema import occurrence
 from tsumugi_celery.ledger.schema import schedule as t
 
@@ -83,8 +82,7 @@ def due(
 def _due() -> Select[Any]:
     here = t.c.namespace == bindparam("p_namespace"), t.c.collection == bindparam("p_collection")
     return (
-        select(*schedules.CLAIMING, t.c.cron, t.c.time_zone, t.c.every_ms, t.c.payload)
-        .add_columns(t.c.last_job_id)
+        select(*CLAIMING, t.c.cron, t.c.time_zone, t.c.every_ms, t.c.payload, t.c.last_job_id)
         .where(*here, t.c.next_at <= bindparam("p_now"))
         .order_by(t.c.next_at)
         .limit(bindparam("p_limit"))

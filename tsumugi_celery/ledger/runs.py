@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def overdue(connection: Connection, namespace: str, *, now: int) -> Sequence[Row[Any, Any]]:
     """Return the Runs (id, expires_at) whose deadline has passed."""
     query = select(occurrence.c.id, occurrence.c.expires_at).where(
-        _live(namespace), occurrence.c.expires_at <= now
+        live(namespace), occurrence.c.expires_at <= now
     )
     return connection.execute(query).all()
 
@@ -29,7 +29,7 @@ def without_tasks_left(connection: Connection, namespace: str, *, limit: int) ->
     """Return the ids of Runs that are RUNNING though no task of theirs is out or runs."""
     left = exists().where(t.c.run_id == occurrence.c.id, t.c.state.in_(UNFINISHED))
     query = select(occurrence.c.id).where(
-        _live(namespace), occurrence.c.state == states.RUNNING, ~left
+        live(namespace), occurrence.c.state == states.RUNNING, ~left
     )
     return list(connection.execute(query.limit(limit)).scalars())
 
@@ -56,7 +56,8 @@ def let_go(connection: Connection, run_id: str) -> None:
     )
 
 
-def _live(namespace: str) -> ColumnElement[bool]:
+def live(namespace: str | ColumnElement[str]) -> ColumnElement[bool]:
+    """Return what the occurrence of a Run fulfils that has begun and not ended."""
     return (
         occurrence.c.state.in_(LIVE)
         & (occurrence.c.namespace == namespace)
@@ -65,4 +66,4 @@ def _live(namespace: str) -> ColumnElement[bool]:
 
 
 def _of_live(namespace: str) -> ColumnElement[bool]:
-    return exists().where(occurrence.c.id == t.c.run_id, _live(namespace))
+    return exists().where(occurrence.c.id == t.c.run_id, live(namespace))

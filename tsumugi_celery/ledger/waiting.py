@@ -31,7 +31,7 @@ def expire(connection: Connection, namespace: str, *, now: int) -> None:
     """Cancel those that may not start any more."""
     connection.execute(
         update(t)
-        .where(_waits(namespace, IN_LEDGER), t.c.expires_at <= now)
+        .where(waits(namespace, IN_LEDGER), t.c.expires_at <= now)
         .values(
             state=states.CANCELLED,
             wait=None,
@@ -46,7 +46,7 @@ def ready_again(
     connection: Connection, namespace: str, *, now: int, limit: int
 ) -> Sequence[Row[Any]]:
     """Return those whose next attempt is due, longest due first; they still have their slots."""
-    query = _rows().where(_waits(namespace, (RETRY,)), t.c.due_at <= now)
+    query = _rows().where(waits(namespace, (RETRY,)), t.c.due_at <= now)
     query = query.order_by(t.c.due_at, t.c.scheduled_at, t.c.id).limit(limit)
     return connection.execute(query).all()
 
@@ -56,7 +56,7 @@ def groups(connection: Connection, namespace: str, *, now: int) -> list[Group]:
     query = (
         select(t.c.binding, t.c.concurrency_key)
         .distinct()
-        .where(_waits(namespace, HELD), t.c.due_at <= now, t.c.binding.is_not(None))
+        .where(waits(namespace, HELD), t.c.due_at <= now, t.c.binding.is_not(None))
     )
     return [(name, key) for name, key in connection.execute(query)]
 
@@ -68,7 +68,7 @@ def oldest(
     binding, key = group
     column = t.c.concurrency_key
     same = column.is_(None) if key is None else column == key
-    query = _rows().where(_waits(namespace, HELD), t.c.due_at <= now)
+    query = _rows().where(waits(namespace, HELD), t.c.due_at <= now)
     query = query.where(t.c.binding == binding, same)
     return connection.execute(query.order_by(t.c.scheduled_at, t.c.id).limit(limit)).all()
 
@@ -96,7 +96,8 @@ def used(connection: Connection, namespace: str, names: Sequence[str]) -> Counte
     return counted
 
 
-def _waits(namespace: str, why: Sequence[str]) -> ColumnElement[bool]:
+def waits(namespace: str | ColumnElement[str], why: Sequence[str]) -> ColumnElement[bool]:
+    """Return what a row fulfils that waits for one of these reasons."""
     return (t.c.state == states.SCHEDULED) & (t.c.namespace == namespace) & t.c.wait.in_(why)
 
 

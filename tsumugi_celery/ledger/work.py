@@ -9,10 +9,9 @@ from sqlalchemy import bindparam, exists, false, or_, select
 
 from tsumugi_celery.core import states
 from tsumugi_celery.core.repeat import HELD
-from tsumugi_celery.ledger.run_tasks import LIVE
+from tsumugi_celery.ledger import runs, waiting
 from tsumugi_celery.ledger.schema import occurrence as t
 from tsumugi_celery.ledger.schema import schedule
-from tsumugi_celery.ledger.waiting import IN_LEDGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,25 +52,20 @@ def look(connection: Connection, namespace: str, collections: Sequence[str], *, 
 @lru_cache(maxsize=64)
 def _looking(collections: tuple[str, ...]) -> Select[bool, bool, bool, bool]:
     # Made once: a beat asks twice a second, and making it costs more than asking.
+    namespace: ColumnElement[str] = bindparam("p_namespace")
     now: ColumnElement[int] = bindparam("p_now")
-    in_ledger = or_(*(t.c.wait == each for each in IN_LEDGER))
     come = (t.c.due_at <= now) | (t.c.expires_at <= now)
     held = [
         exists().where(
-            schedule.c.namespace == bindparam("p_namespace"),
+            schedule.c.namespace == namespace,
             schedule.c.collection == each,
             schedule.c.next_at == HELD,
         )
         for each in collections
     ]
-    live = or_(*(_any((t.c.state == each) & (t.c.kind == "flow")) for each in LIVE))
     return select(
-        _any((t.c.state == states.SCHEDULED) & in_ledger & come),
+        exists().where(waiting.waits(namespace, waiting.IN_LEDGER), come),
         or_(false(), *held),
-        _any(t.c.state == states.RUNNING),
-        live,
+        exists().where(t.c.state == states.RUNNING, t.c.namespace == namespace),
+        exists().where(runs.live(namespace)),
     )
-
-
-def _any(condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    return exists().where(t.c.namespace == bindparam("p_namespace"), condition)
